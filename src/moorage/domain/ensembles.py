@@ -135,9 +135,17 @@ class Role:
     """Traits of the host itself, whichever providers give the resources."""
     nova_server: NovaServer | None = None
     """What the request for its servers follows from; None: the role has no flavor."""
+    alternatives: tuple[Role, ...] = ()
+    """What a member may be instead of this, in order; each with the role's name and no
+    alternatives of its own."""
     host_checks: tuple[str, ...] = ()
     """Extra specs and image properties that Nova compares with the host itself, and Moorage does
     not know of hosts."""
+
+    @property
+    def choices(self) -> tuple[Role, ...]:
+        """The role itself, its members' first choice, and its alternatives."""
+        return (self, *self.alternatives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +158,8 @@ class Member:
     migration: str | None = None
     """The consumer to which Nova gave its server's allocations when the server last moved. While
     that has any, the server may still run there."""
+    choice: int = 0
+    """Which of its role's choices it was placed as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +313,15 @@ class Ensemble:
         if role is None:
             raise NotFound("role", name)
         return role
+
+    def role_of(self, name: MemberName) -> Role:
+        """What a member is: its role, or the alternative as which it was placed.
+
+        Raises:
+            NotFound: there is no such role or member.
+        """
+        role = self.role(name.role)
+        return role.choices[self.member(name).choice] if role.alternatives else role
 
     def member(self, name: MemberName) -> Member:
         """The member of that name.

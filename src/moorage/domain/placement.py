@@ -125,3 +125,5 @@ class Place:
     """Provider UUID -> amounts; sums to the member's resources and those of its groups."""
     groups: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Name of a group -> UUID of the provider that serves it."""
+    choice: int = 0
+    """Which of its role's choices the member is placed as; 0 is the first."""

@@ -88,6 +88,11 @@ class EnsembleRequest:
     released: frozenset[str] = frozenset()
     restated: frozenset[str] = frozenset()
     phases: frozenset[Phase] = CREATION
+    choices: Mapping[MemberName, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Fixed members that stand as an alternative of their role -> which."""
+    first_choices: bool = True
+    """Whether each step down a role's choices costs as a preferred policy of weight 1 would;
+    False: the choices cost nothing, and the objective decides."""
 
     @cached_property
     def _role(self) -> Mapping[str, Role]:

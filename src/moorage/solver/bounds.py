@@ -13,6 +13,7 @@ from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from moorage.engine.joint.problem import Problem
     from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -83,18 +84,26 @@ def _most_hosts(numbers: ProblemIndex) -> int:
         if row >= 0:
             head[find(m)] = find(first.setdefault(row, m))
     together = len({find(m) for m in range(len(problem.members))})
+    if problem.choices:
+        # One of each member's choices is placed, and all others are in the absent row.
+        together = min(together, len(problem.members) - _absent(problem)) + 1
     return min(together, int(usable.sum()))
+
+
+def _absent(problem: Problem) -> int:
+    """How many members are not placed, whatever is chosen."""
+    return sum(len(some) - 1 for some in problem.choices)
 
 
 def _fewest_hosts(numbers: ProblemIndex) -> int:
     """A lower bound on the number of distinct hosts in use."""
     problem = numbers.problem
-    moving = list(numbers.to_place)
+    moving = [m for m in numbers.to_place if m not in numbers.optional]
     standing = np.unique(problem.fixed[problem.fixed >= 0])
     least = max(1, len(standing))
     demand = problem.demand[problem.role_of[moving]].sum(axis=0)
     for k in np.flatnonzero(demand).tolist():
-        free = np.maximum(problem.free[:, k], 0)
+        free = np.maximum(problem.free[: problem.host_count, k], 0)
         # The standing hosts are used anyway; the rest of the demand takes the roomiest others.
         rest = demand[k] - free[standing].sum()
         if rest > 0:
@@ -102,8 +111,16 @@ def _fewest_hosts(numbers: ProblemIndex) -> int:
             least = max(least, len(standing) + _prefix(others, int(rest)))
     for constraint in numbers.constraints:
         if constraint.required:
-            least = max(least, _domains_needed(constraint))
-    return least
+            least = max(least, _domains_needed(constraint, _surely_placed(problem, constraint)))
+    return least + bool(problem.choices)
+
+
+def _surely_placed(problem: Problem, constraint: LevelConstraint) -> int:
+    """How many of a constraint's members are on a host whatever is chosen."""
+    members = set(constraint.members)
+    chosen = [members.intersection(some) for some in problem.choices]
+    whole = sum(len(mine) == len(some) for mine, some in zip(chosen, problem.choices, strict=True))
+    return len(members) - sum(map(len, chosen)) + whole
 
 
 def _prefix(amounts: Ints, wanted: int) -> int:
@@ -111,8 +128,8 @@ def _prefix(amounts: Ints, wanted: int) -> int:
     return min(int(np.searchsorted(np.cumsum(amounts), wanted)) + 1, len(amounts))
 
 
-def _domains_needed(constraint: LevelConstraint) -> int:
-    count = len(constraint.members)
+def _domains_needed(constraint: LevelConstraint, count: int) -> int:
+    """How many domains so many of the members need."""
     match constraint.primitive:
         case AtMost(limit=limit):
             return -(-count // limit) if limit > 0 else 0

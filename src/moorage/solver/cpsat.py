@@ -127,6 +127,7 @@ def _shortlist(numbers: ProblemIndex, rows: Ints, first: Ints, most: int) -> Int
     problem = numbers.problem
     kept = first > 0
     kept[problem.fixed[problem.fixed >= 0]] = True
+    kept[problem.host_count :] = True
     largest = np.maximum(problem.capacity, problem.free).max(axis=0, initial=1)
     scale = np.maximum(largest, 1)
     room = (np.maximum(problem.free, 0) / scale).sum(axis=1)

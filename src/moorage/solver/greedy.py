@@ -213,8 +213,13 @@ def _blocks(start: Partial) -> list[Block]:
     blocks: dict[int, list[int]] = {}
     for m in numbers.to_place:
         blocks.setdefault(find(m), []).append(m)
-    ordered = [tuple(sorted(block, key=lambda m: (scarcity[m], m))) for block in blocks.values()]
-    return sorted(ordered, key=lambda block: (scarcity[block[0]], -len(block), block))
+    choice = numbers.choice
+    ordered = [
+        tuple(sorted(block, key=lambda m: (choice(m), scarcity[m], m))) for block in blocks.values()
+    ]
+    return sorted(
+        ordered, key=lambda block: (choice(block[0]), scarcity[block[0]], -len(block), block)
+    )
 
 
 def _scarcity(start: Partial) -> dict[int, float]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
 
+ABSENT_FIRST: Final = 10.0
+"""By how much less than on a host it costs not to place a choice, if nothing else differs."""
 _KEPT: Final = 64
 """So many `CandidateCosts`, and `SharedRoom`s, are kept: one takes some numbers for each host."""
 
@@ -38,6 +40,15 @@ class Candidates(NamedTuple):
     costs: Floats
     """What the member adds there, in `COST_UNIT`s, and tie-breakers; infinite where a required rule
     closes the host."""
+
+
+class _Others(NamedTuple):
+    """The other choices of a member."""
+
+    placed: bool
+    """Whether one of them is on a host."""
+    open: bool
+    """Whether one of them is not decided yet."""
 
 
 class _Constraints(NamedTuple):
@@ -87,7 +98,8 @@ class Partial:
         for k, column in enumerate(self.free):
             self.room &= (column >= self._sizes[:, k : k + 1]) | self._none_asked[:, k : k + 1]
         # Columns that only count places have no capacity, and are measured by what is free.
-        most = np.maximum(problem.capacity, problem.free).max(axis=0, initial=1)
+        hosts = slice(problem.host_count)  # without the absent row, which has room for all
+        most = np.maximum(problem.capacity[hosts], problem.free[hosts]).max(axis=0, initial=1)
         self._scale = np.maximum(most, 1).astype(np.float64)
         self._devices = Served(index) if problem.cuts else None
         self.emptiness = (np.maximum(self.free, 0) / self._scale[:, None]).sum(axis=0)
@@ -145,7 +157,27 @@ class Partial:
     # --- looking ------------------------------------------------------------------------
 
     def candidates(self, m: int) -> Candidates:
-        """The hosts of a member, and what each costs now; see `Candidates`."""
+        """The hosts of a member, and what each costs now; see `Candidates`.
+
+        A choice is not placed once another one is, and must be once no other can be.
+        """
+        if m not in self.index.optional:
+            return self._candidates(m)
+        absent, others = self.index.problem.host_count, self._others(m)
+        if others.placed:
+            return Candidates(np.array([absent], dtype=np.int64), np.zeros(1))
+        found = self._candidates(m)
+        if not others.open:
+            found = Candidates(found.rows, np.where(found.rows == absent, np.inf, found.costs))
+        return found
+
+    def _others(self, m: int) -> _Others:
+        """The state of the member's other choices."""
+        rows = self.row_of[self.index.optional[m][1]]
+        placed = bool(((rows >= 0) & (rows < self.index.problem.host_count)).any())
+        return _Others(placed, bool((rows < 0).any()))
+
+    def _candidates(self, m: int) -> Candidates:
         apart, shared, preferred = self._constraints_of(m)
         parts = [self._costs(c, other_side) for c, other_side in apart]
         met = [c for c in shared if self.counts[c].any()]
@@ -186,7 +218,8 @@ class Partial:
         group = (
             self.index.group_of[m] if self._devices else self.index.alike[self.index.group_of[m]]
         )
-        return group, tuple(active), tuple(rooms)
+        others = self._others(m) if m in self.index.optional else None
+        return group, tuple(active), tuple(rooms), others
 
     def share_of(self, members: Iterable[int]) -> float:
         """How much the members take, of each class as a share of the roomiest host's."""
@@ -199,6 +232,8 @@ class Partial:
             return self._split[key]
         apart, shared, preferred = list[tuple[int, bool]](), list[int](), list[int]()
         for c in self.index.constraints_of[m]:
+            if c in self.index.of_choices:
+                continue  # `candidates` sees to it
             constraint = self.index.constraints[c]
             same = isinstance(constraint.primitive, SameDomain)
             if same and constraint.required:
@@ -298,6 +333,10 @@ class Partial:
             case _:
                 cost += load > 0
                 taste = -emptiness
+        if problem.choices:
+            absent = rows == problem.host_count
+            cost[absent] = self.index.preference_cost[self.index.group_of[m]][-1]
+            taste = np.where(absent, -ABSENT_FIRST, taste)
         found = COST_UNIT * cost + taste
         found[~self.room[self._size_of[problem.role_of[m]], rows]] = np.inf
         return found

@@ -46,7 +46,7 @@ def needs_of(index: ProblemIndex, c: int, row_of: Ints) -> Needs:
     needed: Counter[int] = Counter()
     limited: dict[int, Counter[int]] = {}
     for m in index.constraints[c].members:
-        if row_of[m] < 0:
+        if row_of[m] < 0 and m not in index.optional:
             group = index.alike[index.group_of[m]]
             needed[group] += 1
             for number in index.constraints_of[m]:
@@ -89,13 +89,15 @@ class SharedRoom:
         self._needed = dict(needs.members)
         demand = {group: index.problem.demand[index.role_of_group[group]] for group in self._needed}
         self._demand = demand
-        wanted = sum(count * demand[group] for group, count in self._needed.items())
+        wanted = np.zeros(index.problem.demand.shape[1], dtype=np.int64)
+        for group, count in self._needed.items():
+            wanted += count * demand[group]
         self._classes = np.flatnonzero(wanted)
         self._least: Ints = np.array(
             [
                 *self._needed.values(),
                 *(sum(self._needed[group] for group in one.groups) for one in self._limits),
-                *np.asarray(wanted)[self._classes],
+                *wanted[self._classes],
             ],
             dtype=np.int64,
         )[:, None]
@@ -139,7 +141,8 @@ class SharedRoom:
             np.minimum(sum(slots[group] for group in one.groups), self._left(one, rows))
             for one in self._limits
         ]
-        return np.array([*slots.values(), *limited, *free[self._classes]], dtype=np.int64)
+        every = [*slots.values(), *limited, *free[self._classes]]
+        return np.array(every, dtype=np.int64).reshape(len(every), free.shape[1])
 
     def _slots(self, group: int, rows: Ints | slice, free: Ints) -> Ints:
         """How many of a group's needed members fit on each of these hosts."""
@@ -153,4 +156,6 @@ class SharedRoom:
         """How many more members of a limit each host may hold."""
         if limit.constraint is None:
             return limit.limit
-        return np.maximum(limit.limit - self._counts[limit.constraint][rows], 0)
+        domains = self._index.constraints[limit.constraint].domain_of[rows]
+        left = np.maximum(limit.limit - self._counts[limit.constraint][domains], 0)
+        return np.where(domains < 0, len(self._index.problem.members), left)

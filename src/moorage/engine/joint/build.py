@@ -11,6 +11,7 @@ import numpy as np
 
 from moorage.domain import deadline
 from moorage.domain.errors import InvalidDescription
+from moorage.engine.joint.alternatives import alternatives_of
 from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.device_constraints import device_constraints, device_filters, empty_proof
 from moorage.engine.joint.policy_rules import fence_rules, resolve_policies
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Level
+    from moorage.engine.joint.alternatives import Alternatives
     from moorage.engine.joint.device_constraints import DeviceConstraints
     from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.standing_violations import StandingViolation
@@ -68,6 +70,8 @@ class BuiltProblem:
     policy_view: TerrainView
     rules: tuple[PolicyRule, ...]
     problem: Problem
+    alternatives: Alternatives | None
+    """How the members of `problem` stand for those of `request`; None: they are the same."""
     standing: Mapping[str, StandingViolation]
     """Required policy -> its violation by fixed members; see `joint.standing_violations`."""
     considered: int
@@ -103,23 +107,32 @@ def build_on_terrain(
     If `policy_view` is given, it decides eligibility instead of the request's own roles:
     explanations leave out parts of a request without changing the meaning of its policies.
     """
-    roles = _used_roles(request)
-    devices = _device_constraints(request, terrain, roles)
+    alternatives = alternatives_of(request)
+    plain = request if alternatives is None else alternatives.plain
+    roles = _used_roles(plain)
+    devices = _device_constraints(plain, terrain, roles)
     passes = _filters_by_role(terrain, roles, devices, closed)
     resolved = resolve_policies(request, terrain.topology)
-    policy_view = policy_view or _policy_view(request, terrain, roles, devices, resolved)
-    problem, broken = relax_for_standing(
-        _problem(
-            request,
-            terrain,
-            roles,
-            allowed=[passes[role.name].mask for role in roles],
-            primitives=tuple(_primitives(resolved, policy_view)),
-            devices=devices,
-        ),
-        request.restated,
+    policy_view = policy_view or _policy_view(
+        request, terrain, _eligible_rows(terrain, roles, devices), alternatives, resolved
     )
-    moving = {member.role for member in request.members if member not in request.fixed}
+    posted = tuple(_primitives(resolved, policy_view))
+    standing: Mapping[str, StandingViolation] = {}
+    if alternatives is not None:
+        posted, standing = _posted_for_alternatives(request, terrain, alternatives, posted)
+    problem = _problem(
+        plain,
+        terrain,
+        roles,
+        allowed=[passes[role.name].mask for role in roles],
+        primitives=posted,
+        devices=devices,
+    )
+    if alternatives is None:
+        problem, standing = relax_for_standing(problem, request.restated)
+    else:
+        problem = alternatives.with_absent_row(problem)
+    moving = {member.role for member in plain.members if member not in plain.fixed}
     return BuiltProblem(
         request=request,
         terrain=terrain,
@@ -127,7 +140,8 @@ def build_on_terrain(
         policy_view=policy_view,
         rules=resolved,
         problem=_with_scaled_weights(problem),
-        standing=broken,
+        alternatives=alternatives,
+        standing=standing,
         considered=terrain.host_count,
         rejected=_rejected({passes[role.name] for role in roles if role.name in moving}),
     )
@@ -135,27 +149,48 @@ def build_on_terrain(
 
 def policy_view_of(request: EnsembleRequest, terrain: Terrain) -> TerrainView:
     """The policies' view of the fleet for a request."""
-    roles = _used_roles(request)
+    alternatives = alternatives_of(request)
+    plain = request if alternatives is None else alternatives.plain
+    roles = _used_roles(plain)
+    eligible = _eligible_rows(terrain, roles, _device_constraints(plain, terrain, roles))
     resolved = resolve_policies(request, terrain.topology)
-    return _policy_view(
-        request, terrain, roles, _device_constraints(request, terrain, roles), resolved
-    )
+    return _policy_view(request, terrain, eligible, alternatives, resolved)
 
 
 def _policy_view(
     request: EnsembleRequest,
     terrain: Terrain,
-    roles: list[Role],
-    devices: DeviceConstraints | None,
+    eligible: Mapping[str, Bools],
+    alternatives: Alternatives | None,
     resolved: tuple[PolicyRule, ...],
 ) -> TerrainView:
+    if alternatives is not None:
+        eligible = {
+            role: np.logical_or.reduce([eligible[name] for name in names if name in eligible])
+            for role, names in alternatives.roles.items()
+            if any(name in eligible for name in names)
+        }
     return TerrainView(
         terrain=terrain,
         project_id=request.project_id,
         own=request.own_consumers | request.released,
-        eligible_rows=_eligible_rows(terrain, roles, devices),
+        eligible_rows=eligible,
         fences=fence_rules(resolved),
     )
+
+
+def _posted_for_alternatives(
+    request: EnsembleRequest,
+    terrain: Terrain,
+    alternatives: Alternatives,
+    posted: tuple[Primitive, ...],
+) -> tuple[tuple[Primitive, ...], Mapping[str, StandingViolation]]:
+    """What the policies post, relaxed for standing members, for each choice of every member."""
+    roles = _used_roles(request)
+    nowhere = [np.zeros(terrain.host_count, dtype=np.bool_)] * len(roles)
+    asked = _problem(request, terrain, roles, allowed=nowhere, primitives=posted, devices=None)
+    relaxed, standing = relax_for_standing(asked, request.restated)
+    return tuple(alternatives.posted(relaxed.primitives, terrain.host_count)), standing
 
 
 def _device_constraints(

@@ -161,7 +161,10 @@ class _ConstraintCounts:
         slots = np.where(numbers.allowed[group], slots, 0)
         mine = [m for m in self.to_place if numbers.group_of[m] == group]
         limit = numbers.host_limit(tuple(mine))
-        return slots if limit is None else np.minimum(slots, limit)
+        if limit is not None:
+            hosts = slice(numbers.problem.host_count)  # not the absent row, which is no host
+            slots[hosts] = np.minimum(slots[hosts], limit)
+        return slots
 
     def _per_domain(self, values: Ints) -> Ints:
         inside = self.constraint.domain_of >= 0
@@ -221,7 +224,7 @@ class _ConstraintCounts:
         for k in np.flatnonzero(demand).tolist():
             fits &= self._per_domain(np.maximum(problem.free[:, k], 0)) >= demand[k]
         if self.constraint.primitive.level.name == HOST:
-            fits &= ~self._cut_hosts()
+            fits &= ~self._cut_hosts()[: len(fits)]  # without the absent row
         return bool(self.constraint.members) and not fits.any()
 
     def _cut_hosts(self) -> Bools:

@@ -54,6 +54,7 @@ def encode(problem: Problem) -> dict[str, object]:
         "domains": {level_text(k): v.tolist() for k, v in sorted(problem.domains.items())},
         "primitives": [_primitive(one) for one in problem.primitives],
         "cuts": [_cut(one) for one in problem.cuts],
+        **({"choices": [list(one) for one in problem.choices]} if problem.choices else {}),
         "objective": None if problem.objective is None else str(problem.objective),
     }
 
@@ -83,6 +84,7 @@ def decode(values: Mapping[str, Any]) -> Problem:
         primitives=tuple(_read_primitive(one) for one in values["primitives"]),
         objective=None if objective is None else Objective(objective),
         cuts=tuple(_read_cut(one) for one in values.get("cuts", ())),
+        choices=tuple(map(tuple, values.get("choices", ()))),
     )
 
 

@@ -44,6 +44,12 @@ def encode_request(request: EnsembleRequest) -> dict[str, object]:
         "restated": sorted(request.restated),
         # As with roles: left out where it is what it was before it was known.
         **({"phases": sorted(request.phases)} if request.phases != CREATION else {}),
+        **({} if request.first_choices else {"first_choices": False}),
+        **(
+            {"choices": {str(one): n for one, n in sorted(request.choices.items())}}
+            if request.choices
+            else {}
+        ),
     }
 
 
@@ -62,6 +68,10 @@ def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
         released=frozenset(values["released"]),
         restated=frozenset(values["restated"]),
         phases=frozenset(map(Phase, values.get("phases", CREATION))),
+        choices=MappingProxyType(
+            {MemberName.parse(text): n for text, n in values.get("choices", {}).items()}
+        ),
+        first_choices=values.get("first_choices", True),
     )
 
 
@@ -80,6 +90,9 @@ def _role(role: Role) -> dict[str, object]:
         "isolate": role.isolate,
         # Left out where it is empty: files that were saved before it was known stay as they are.
         **({"root_required": sorted(role.root_required)} if role.root_required else {}),
+        **(
+            {"alternatives": [_role(one) for one in role.alternatives]} if role.alternatives else {}
+        ),
     }
 
 
@@ -121,6 +134,7 @@ def _read_role(values: Mapping[str, Any]) -> Role:
         same_subtree=tuple(frozenset(one) for one in values.get("same_subtree", ())),
         isolate=values.get("isolate", False),
         root_required=frozenset(values.get("root_required", ())),
+        alternatives=tuple(_read_role(one) for one in values.get("alternatives", ())),
     )
 
 

@@ -81,6 +81,10 @@ class Problem:
     """None: placements cost only the penalties of preferred primitives."""
     cuts: tuple[Cut, ...] = ()
     """Known combinations of members that devices cannot serve."""
+    choices: tuple[tuple[int, ...], ...] = ()
+    """Numbers of the members of which exactly one is placed, a tuple for each member of the request
+    that has alternatives (see `joint.alternatives`). If there are any, the last host is none:
+    there stand those that are not placed."""
     proof: Proof | None = None
     """Decides whether devices can serve a placement; None if the request uses no devices. Solvers
     do not use it: its results are added as cuts (`joint.proved_solve`)."""
@@ -89,6 +93,11 @@ class Problem:
     def position_of(self) -> Mapping[MemberName, int]:
         """Member -> its number in `members`."""
         return {member: index for index, member in enumerate(self.members)}
+
+    @property
+    def host_count(self) -> int:
+        """How many of the hosts are real ones: the first so many."""
+        return len(self.hosts) - bool(self.choices)
 
     @cached_property
     def to_place(self) -> Ints:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.topology import HOST
+from moorage.engine.joint.alternatives import CHOICE_LEVELS
 from moorage.engine.joint.domain_rows import DomainRows
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.policies.primitives import (
@@ -100,6 +101,27 @@ class ProblemIndex:
         return tuple((m, row) for m, row in enumerate(fixed) if row >= 0)
 
     @cached_property
+    def optional(self) -> Mapping[int, tuple[int, Ints]]:
+        """Number of a member with alternatives -> which choice it is, and the others' numbers."""
+        return {
+            m: (choice, np.array([one for one in some if one != m], dtype=np.int64))
+            for some in self.problem.choices
+            for choice, m in enumerate(some)
+        }
+
+    def choice(self, m: int) -> int:
+        """Which choice a member is; 0 for one without alternatives."""
+        found = self.optional.get(m)
+        return 0 if found is None else found[0]
+
+    @cached_property
+    def of_choices(self) -> frozenset[int]:
+        """Numbers of the constraints that say that one choice of each member is placed."""
+        return frozenset(
+            c for c, one in enumerate(self.constraints) if one.primitive.level in CHOICE_LEVELS
+        )
+
+    @cached_property
     def interchangeable(self) -> tuple[tuple[int, ...], ...]:
         """The members to be placed, in groups within which they are interchangeable."""
         found: dict[tuple[object, ...], list[int]] = {}
@@ -162,7 +184,9 @@ class ProblemIndex:
         for one in self.constraints:
             level = one.primitive.level
             if level not in of_level:
-                of_level[level] = DomainRows(one.domain_of, own=level.name == HOST)
+                of_level[level] = DomainRows(
+                    one.domain_of, own=level.name == HOST and not self.problem.choices
+                )
         return tuple(of_level[one.primitive.level] for one in self.constraints)
 
     @cached_property

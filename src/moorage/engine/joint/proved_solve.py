@@ -49,7 +49,8 @@ def solve(solver: SupportsSolve, problem: Problem, *, time_limit: Duration, seed
             if outcome.verdict is Verdict.INFEASIBLE and not sure:
                 break
             return outcome
-        assigned = problem.proof.assign(problem.role_of, problem.to_place, outcome.hosts)
+        placed = problem.to_place[outcome.hosts[problem.to_place] < problem.host_count]
+        assigned = problem.proof.assign(problem.role_of, placed, outcome.hosts)
         if not assigned.conflicts:
             # A cut that was not proved may have excluded the best answer.
             return outcome if sure else replace(outcome, bound=min(outcome.bound, 0))

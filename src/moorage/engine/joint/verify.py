@@ -5,6 +5,7 @@ Every answer is verified before it is committed, in production too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -57,7 +58,10 @@ def verify(built: BuiltProblem, hosts: Sequence[int] | Ints) -> tuple[PolicyStat
     rows = np.asarray(hosts, dtype=np.int64)
     if faults := tuple(_assignment_faults(problem, rows)):
         raise WrongAnswer(faults)
-    placement = Placement(built.policy_view, dict(zip(problem.members, rows.tolist(), strict=True)))
+    if faults := tuple(_choice_faults(problem, rows)):
+        raise WrongAnswer(faults)
+    placed = {name: row for name, _, row in placed_members(built, rows)}
+    placement = Placement(built.policy_view, placed)
     statuses, broken = policy_statuses(built.rules, placement, built.standing)
     if faults := (*_capacity_faults(problem, rows), *broken, *_proof_faults(problem, rows)):
         raise WrongAnswer(faults)
@@ -93,6 +97,28 @@ def policy_statuses(
     return tuple(statuses), tuple(broken)
 
 
+def placed_members(built: BuiltProblem, rows: Ints) -> Iterator[tuple[MemberName, int, int]]:
+    """Each member of the request, its number in the problem (that of its choice), and its row."""
+    problem = built.problem
+    if built.alternatives is None:
+        for m, (name, row) in enumerate(zip(problem.members, rows.tolist(), strict=True)):
+            yield name, m, row
+        return
+    for name, parts in built.alternatives.parts.items():
+        for part in parts:
+            m = problem.position_of[part]
+            if rows[m] < problem.host_count:
+                yield name, m, int(rows[m])
+
+
+def _choice_faults(problem: Problem, rows: Ints) -> Iterator[str]:
+    """Members that are placed as none of their choices, or as several."""
+    for some in problem.choices:
+        placed = int((rows[list(some)] < problem.host_count).sum())
+        if placed != 1:
+            yield f"{problem.members[some[0]]} is placed as {placed} of its choices"
+
+
 def _assignment_faults(problem: Problem, rows: Ints) -> Iterator[str]:
     if rows.shape != (len(problem.members),):
         yield f"{len(problem.members)} members, {rows.size} hosts"
@@ -110,22 +136,25 @@ def _assignment_faults(problem: Problem, rows: Ints) -> Iterator[str]:
 
 def places(built: BuiltProblem, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Place]:
     """The place of every member that is placed now, for an assignment that passed `verify`."""
-    problem, request = built.problem, built.request
+    problem, alternatives = built.problem, built.alternatives
+    request = built.request if alternatives is None else alternatives.plain
     rows = np.asarray(hosts, dtype=np.int64)
-    moving = np.flatnonzero(problem.fixed < 0).tolist()
-    if problem.proof is None:
-        uuids = {m: problem.hosts[int(rows[m])] for m in moving}
-        return {
-            problem.members[m]: Place(
-                uuid, MappingProxyType({uuid: request.role_of(problem.members[m]).resources})
-            )
-            for m, uuid in uuids.items()
-        }
-    providers = problem.proof.assign(problem.role_of, problem.to_place, rows).providers
-    return {
-        problem.members[m]: _place(problem, problem.proof, m, int(rows[m]), providers[m])
-        for m in moving
-    }
+    moving = [one for one in placed_members(built, rows) if problem.fixed[one[1]] < 0]
+    providers: Mapping[int, tuple[int, ...]] = {}
+    if problem.proof is not None:
+        standing = problem.to_place[rows[problem.to_place] < problem.host_count]
+        providers = problem.proof.assign(problem.role_of, standing, rows).providers
+    found = {}
+    for name, m, row in moving:
+        uuid, part = problem.hosts[row], problem.members[m]
+        if problem.proof is None:
+            taken = MappingProxyType({uuid: request.role_of(part).resources})
+            place = Place(uuid, taken)
+        else:
+            place = _place(problem, problem.proof, m, row, providers[m])
+        choice = 0 if alternatives is None else alternatives.choice_of[part]
+        found[name] = replace(place, choice=choice) if choice else place
+    return found
 
 
 def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, ...]) -> Place:
@@ -154,7 +183,8 @@ def _proof_faults(problem: Problem, rows: Ints) -> Iterator[str]:
     """Faults of the devices: none can be assigned, or the assignment is wrong."""
     if problem.proof is None:
         return
-    assigned = problem.proof.assign(problem.role_of, problem.to_place, rows)
+    placed = problem.to_place[rows[problem.to_place] < problem.host_count]
+    assigned = problem.proof.assign(problem.role_of, placed, rows)
     for refused in assigned.conflicts:
         hosts = ", ".join(problem.hosts[row] for row in refused.hosts)
         yield f"devices of {hosts} cannot serve the members there"
@@ -190,7 +220,7 @@ def device_faults(
     """
     devices = proof.devices
     taken = np.zeros_like(devices.free)
-    for m in np.flatnonzero(problem.fixed < 0).tolist():
+    for m in np.flatnonzero((problem.fixed < 0) & (rows < problem.host_count)).tolist():
         requirements = proof.requirements[int(problem.role_of[m])]
         given = providers.get(m, ())
         if len(given) != len(requirements.slots):

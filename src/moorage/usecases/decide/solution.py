@@ -13,10 +13,11 @@ from moorage.domain.deadline import TimeExpired
 from moorage.domain.decisions import SolveEnd
 from moorage.domain.ensembles import CREATION, STEP
 from moorage.domain.requests import EnsembleRequest, Objective
+from moorage.engine.joint.alternatives import constant_cost
 from moorage.engine.joint.cost import cost
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.proved_solve import solve
-from moorage.engine.joint.verify import WrongAnswer, places, verify
+from moorage.engine.joint.verify import WrongAnswer, placed_members, places, verify
 from moorage.usecases.decide.member_places import MemberStatus
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def placement_on_hosts(
     hosts: Mapping[MemberName, str], built: BuiltProblem
 ) -> VerifiedPlacement | None:
     """The placement of all members on known hosts; None if it is incomplete or not valid."""
-    if any(member not in hosts for member in built.problem.members):
+    if any(member not in hosts for member in built.request.members):
         return None
     return _standing(hosts, Outcome(Verdict.FEASIBLE, KEPT), built)
 
@@ -157,6 +158,8 @@ def placement_on_hosts(
 def _standing(
     hosts: Mapping[MemberName, str], outcome: Outcome, built: BuiltProblem
 ) -> VerifiedPlacement | None:
+    if built.alternatives is not None:
+        return None  # hosts do not say which choice was taken
     row_of = {uuid: row for row, uuid in enumerate(built.problem.hosts)}
     rows = [row_of.get(hosts[member], -1) for member in built.problem.members]
     if -1 in rows:
@@ -183,11 +186,14 @@ def verified_placement(built: BuiltProblem, outcome: Outcome, rows: list[int]) -
     """
     policy_view = replace(built.policy_view, read_occupants_of=set())
     statuses = verify(replace(built, policy_view=policy_view), rows)
-    hosts = (built.problem.hosts[row] for row in rows)
+    placed = placed_members(built, np.array(rows, dtype=np.int64))
+    constant = constant_cost(built.problem)
     return VerifiedPlacement(
         built=built,
-        outcome=outcome,
-        hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
+        outcome=replace(outcome, value=outcome.value - constant, bound=outcome.bound - constant)
+        if constant
+        else outcome,
+        hosts=MappingProxyType({name: built.problem.hosts[row] for name, _, row in placed}),
         policies=statuses,
         inspected_hosts=frozenset(
             built.problem.hosts[row] for row in policy_view.read_occupants_of
