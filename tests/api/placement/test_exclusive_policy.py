@@ -161,8 +161,13 @@ def test_against_everybody_the_own_project_is_kept_out_too(serve: Serve) -> None
     assert kept.put(kept.host, kept.project).status_code == 409
 
 
-def test_a_preferred_policy_closes_nothing(serve: Serve) -> None:
-    kept = Kept(serve(foreign_servers="refuse"), strength={"preferred": 5})
+@pytest.mark.parametrize(
+    "weaker", [{"strength": {"preferred": 5}}, {"phase": ["create", "transition"]}]
+)
+def test_a_policy_that_need_not_hold_afterwards_closes_nothing(
+    serve: Serve, weaker: Statement
+) -> None:
+    kept = Kept(serve(foreign_servers="refuse"), **weaker)
     assert kept.host in kept.offered()
     assert kept.put(kept.host).status_code == 204
     assert kept.told() == []
@@ -241,3 +246,22 @@ def test_a_policy_says_itself_what_becomes_of_moves(
     assert offered is (status == 204)
     assert cloud.enter(server, other, WEB).status_code == status
     assert len(cloud.misplaced()) == told
+
+
+@pytest.mark.parametrize("against", ["others", "other_projects"])
+def test_a_members_migration_is_no_foreigner(make: Make, against: str) -> None:
+    cloud: Running = make()
+    (server, home), *_ = cloud.servers("db").items()
+    members = cloud.native("GET", f"/ensembles/{cloud.ensemble}/members")["members"]
+    name = next(one["name"] for one in members if one["server_id"] == server)
+    alone = {"type": "exclusive", "members": [name], "against": against}
+    path = f"/v1/ensembles/{cloud.ensemble}/policies/alone"
+    headers = {**NATIVE, "If-Match": "*"}
+    answer = cloud.client.simulate_put(path, json={"policy": alone}, headers=headers)
+    assert answer.status_code == 200, answer.text
+    cloud.begin_move(server)
+    size = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 160}
+    there = min(cloud.hosts_for(server, size) - set(cloud.servers("web").values()) - {home})
+    assert cloud.enter(server, there, size).status_code == 204
+    shown = cloud.native("GET", f"/ensembles/{cloud.ensemble}?compliance=true")["ensemble"]
+    assert "alone" not in {one["policy"] for one in shown["compliance"]}

@@ -49,8 +49,8 @@ class MemberPlaces:
     status: Mapping[MemberName, MemberStatus]
     bookings: Mapping[MemberName, tuple[Booking, ...]]
     consumers: frozenset[str]
-    """UUIDs of all members and their servers, placed or not, and of the ensemble's headroom: none
-    is foreign to the ensemble."""
+    """UUIDs of all members, their servers and migrations, placed or not, and of the ensemble's
+    headroom: none is foreign to the ensemble."""
 
     def of(self, member: MemberName) -> MemberStatus:
         """The status of a member."""
@@ -84,7 +84,7 @@ def locate_members(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
         consumers=frozenset(
             consumer
             for member in ensemble.members
-            for consumer in (member.uuid, member.server_id)
+            for consumer in (member.uuid, member.server_id, member.migration)
             if consumer is not None
         )
         | ensemble.spares,

@@ -16,7 +16,7 @@ import numpy as np
 
 from moorage.domain.changes import PutEvent
 from moorage.domain.derived_events import violated_policy
-from moorage.domain.ensembles import KEEPING, OnViolation
+from moorage.domain.ensembles import KEEPING, OnViolation, Phase
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
@@ -164,7 +164,12 @@ class _Arrival:
 
 
 def _keeping(owner: Ensemble) -> Iterator[PolicyStatement]:
-    return (one for one in owner.policies if one.required and one.type == KEEPING)
+    """The policies that keep hosts for those who are there already: of the steady phase."""
+    return (
+        one
+        for one in owner.policies
+        if one.required and one.type == KEEPING and Phase.STEADY in one.phases
+    )
 
 
 def _is_wide(statement: PolicyStatement) -> bool:
