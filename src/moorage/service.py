@@ -161,6 +161,7 @@ def _require_plugins(settings: Settings) -> None:
     Raises:
         BadPlugin: as it says.
     """
+    discover.cache_clear()  # before a reload, others may have been installed
     discover()
     check_strategies(settings.pool.strategies)
 
