@@ -21,10 +21,10 @@ from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.reservables import WHOLE_HOST
-from moorage.domain.topology import HOST
+from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.usecases.claims.stay_terms import query_period
 from moorage.usecases.decide.closed_hosts import providers_closed_by
-from moorage.usecases.decide.member_places import bookings_of
+from moorage.usecases.decide.member_places import bookings_of, consumer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -154,13 +154,29 @@ class _Arrival:
         return PutEvent(violated_policy(owner, statement.name))
 
     def _owners(self, known: ExclusiveEnsembles, stay: Period) -> Iterable[Ensemble]:
-        """The ensembles that may keep one of the hosts: with members there, or in wider domains."""
-        found = {one.id: one for one in known.ensembles if any(map(_is_wide, _keeping(one)))}
+        """The ensembles that may keep one of the hosts: with members there, or in its domains."""
+        found = {
+            owner.id: owner
+            for owner in known.ensembles
+            if any(_is_wide(one) and self._is_near(owner, one) for one in _keeping(owner))
+        }
         for root in self.entered:
             for row in self.snapshot.tree(root).tolist():
                 for consumer in self.snapshot.consumers_in(row, stay):
                     found |= {one.id: one for one in known.of_consumer.get(consumer, ())}
         return found.values()
+
+    def _is_near(self, owner: Ensemble, statement: PolicyStatement) -> bool:
+        """Whether anybody of the ensemble has bookings, at any time, in a domain of the hosts."""
+        snapshot, said = self.snapshot, statement.parameters
+        level = Level(str(said.get("tree", DEFAULT_TREE)), str(said.get("level", HOST)))
+        domain_of = snapshot.domains(level)
+        entered = {int(domain_of[root]) for root in self.entered} - {-1}
+        return any(
+            int(domain_of[snapshot.root[row]]) in entered
+            for member in (*owner.members, *owner.headroom)
+            for row in snapshot.rows_of_consumer(consumer_of(member))
+        )
 
 
 def _keeping(owner: Ensemble) -> Iterator[PolicyStatement]:
