@@ -47,6 +47,12 @@ def decide_arguments(parser: argparse.ArgumentParser) -> None:
     )
     search_arguments(parser)
     add(
+        "--alternatives",
+        choices=("first", "cheapest"),
+        help="first: members are the first of their alternatives that they can be, whatever the"
+        " objective (default); cheapest: the objective decides",
+    )
+    add(
         "--additional",
         action="append",
         metavar="ROLE",
@@ -60,6 +66,7 @@ def decide_body(args: argparse.Namespace, roles: Sequence[str]) -> dict[str, Any
     said = {
         "hold": args.hold,
         "objective": args.objective,
+        "alternatives": args.alternatives,
         "until": args.until,
         "preemptible": args.preemptible or None,
         "priority": args.priority,

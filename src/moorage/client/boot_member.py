@@ -121,7 +121,10 @@ class MemberBoot:
 
     @property
     def _request(self) -> RoleRequest:
-        return self._run.requests[self._seen.member.partition("[")[0]]
+        member = self._seen.member
+        placed = [one for one in self._run.decision.assignments if one.member == member]
+        number = (placed[0].alternative or 0) if placed else 0
+        return self._run.requests[member.partition("[")[0], number]
 
     def _claim(self) -> None:
         run, member = self._run, self._seen.member

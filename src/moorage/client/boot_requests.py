@@ -70,8 +70,10 @@ def merged(role: Role, given: ServerOptions) -> ServerOptions:
 
 def role_requests(
     nova: Nova, ensemble: Ensemble, roles: Iterable[str], given: ServerOptions
-) -> dict[str, RoleRequest]:
-    """The requests of these roles. Nothing is claimed or created yet: mistakes are found first.
+) -> dict[tuple[str, int], RoleRequest]:
+    """The requests of these roles, and of each of their alternatives by its number.
+
+    Nothing is claimed or created yet: mistakes are found first.
 
     Raises:
         InvalidDescription: a role lacks what Nova needs, or has devices that only ports and
@@ -81,9 +83,10 @@ def role_requests(
     """
     wanted = set(roles)
     return {
-        role.name: _request(nova, role, merged(role, given))
+        (role.name, number): _request(nova, one, merged(role, given))
         for role in ensemble.members
         if role.name in wanted
+        for number, one in enumerate(role.alternatives or [role])
     }
 
 

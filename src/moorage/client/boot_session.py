@@ -80,8 +80,8 @@ class BootRun:
     moorage: Moorage
     nova: Nova
     ensemble: Ensemble
-    requests: Mapping[str, RoleRequest]
-    """By role."""
+    requests: Mapping[tuple[str, int], RoleRequest]
+    """By role, and the number of the alternative (0 without any)."""
     rules: Rules
     timing: Timing
     notice: Callable[[str, str], None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from moorage.domain.describe import RoleDescription, read_role, read_statement
+from moorage.domain.describe import CHOICE_FIELDS, RoleDescription, read_role, read_statement
 from moorage.domain.ensembles import ServerOptions
 from moorage.domain.errors import Conflict
 from moorage.domain.flavors import Flavor
@@ -169,18 +169,34 @@ def _roles(
 
 def _description(role: Role) -> RoleDescription:
     """A role of the service's as its description; traits of its flavor are in it."""
-    body = msgspec.to_builtins(role)
-    for follows in ("root_required", "flavor_groups", "host_checks"):
+    body = _said(role)
+    if role.alternatives:
+        for field in CHOICE_FIELDS:
+            body.pop(field, None)
+        body["alternatives"] = [
+            {key: value for key, value in _said(one).items() if key in CHOICE_FIELDS}
+            for one in role.alternatives
+        ]
+    return read_role(body, f"role {role.name}")
+
+
+def _said(role: Role) -> dict[str, Any]:
+    """The fields of a role that a description has, too, but for its alternatives."""
+    body: dict[str, Any] = msgspec.to_builtins(role)
+    for follows in ("root_required", "flavor_groups", "host_checks", "alternatives"):
         body.pop(follows, None)
     if role.flavor is None:
         del body["flavor"]
     if role.flavor is not None or not role.resources:
         del body["resources"]
-    return read_role(body, f"role {role.name}")
+    return body
 
 
 def _with_flavor(role: RoleDescription, flavors: Mapping[str, FlavorValue]) -> RoleDescription:
     """The description with its flavor's name and traits, as the service resolves it."""
+    if role.alternatives:
+        others = tuple(_with_flavor(one, flavors) for one in role.alternatives)
+        return replace(_with_flavor(replace(role, alternatives=()), flavors), alternatives=others)
     flavor = flavors.get(role.flavor or "")
     if flavor is None:
         return role

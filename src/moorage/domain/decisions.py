@@ -197,6 +197,8 @@ class Decision:
     created_at: Instant = 0
     updated_at: Instant = 0
     generation: int = 0
+    first_choices: bool = True
+    """Whether members were placed as early ones of their alternatives, whatever the objective."""
     preemptible: bool = False
     """Whether its members may be ended early for a lease that needs their places."""
     priority: int = 0

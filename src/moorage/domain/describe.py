@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain import plain_values
 from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
@@ -53,6 +53,15 @@ IMAGE_FIELDS: Final = frozenset({"image_properties", "boot_from_volume"})
 """Fields of a role about the image of its servers, and where their root disk is."""
 _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
+_ROLE_FIELDS: Final = frozenset({"name", "count", "tags", "server", "alternatives"})
+CHOICE_FIELDS: Final = (
+    frozenset({"kind", "flavor", "resources", "required", "forbidden", "member_of"})
+    | IMAGE_FIELDS
+    | GROUP_FIELDS
+)
+"""What says where members may be placed; where there are alternatives, each of them has these."""
+FEWEST_ALTERNATIVES: Final = 2
+MOST_ALTERNATIVES: Final = 8
 STATEMENT_FIELDS: Final = frozenset(
     {"name", "type", "members", "zip", "strength", "phase", "on_violation"}
 )
@@ -80,6 +89,8 @@ class RoleDescription:
     """Properties of the servers' image; None: nothing is said of it."""
     from_volume: bool = False
     """Whether the root disk is a volume."""
+    alternatives: tuple[RoleDescription, ...] = ()
+    """What a member may be instead, in order; each says what places it, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +155,40 @@ def read_role(source: object, path: str) -> RoleDescription:
         InvalidDescription: a missing, unknown or ill-typed field, or a role that asks for nothing.
     """
     fields = plain_values.mapping(source, path)
-    plain_values.only(
-        fields,
-        {"name", "kind", "count", "flavor", "resources", "required", "forbidden"}
-        | {"member_of", "tags", "server"}
-        | IMAGE_FIELDS
-        | GROUP_FIELDS,
-        path,
-    )
+    plain_values.only(fields, set(_ROLE_FIELDS | CHOICE_FIELDS), path)
     name = _role_name(fields.get("name"), f"{path}.name")
+    common: dict[str, Any] = {
+        "count": plain_values.count(fields.get("count", 1), f"{path}.count"),
+        "tags": plain_values.names(fields.get("tags", ()), f"{path}.tags"),
+        "server": None
+        if "server" not in fields
+        else read_server_options(fields["server"], f"{path}.server"),
+    }
+    if "alternatives" not in fields:
+        chosen = {key: value for key, value in fields.items() if key in CHOICE_FIELDS}
+        return replace(_read_choice(name, chosen, path), **common)
+    if beside := sorted(CHOICE_FIELDS & fields.keys()):
+        raise InvalidDescription(
+            f"role {name} has alternatives, which say what its members are",
+            path=f"{path}.{beside[0]}",
+        )
+    place = f"{path}.alternatives"
+    entries = plain_values.listed(fields["alternatives"], place)
+    if not FEWEST_ALTERNATIVES <= len(entries) <= MOST_ALTERNATIVES:
+        raise InvalidDescription(
+            f"{FEWEST_ALTERNATIVES} to {MOST_ALTERNATIVES} alternatives, not {len(entries)}",
+            path=place,
+        )
+    first, *others = (
+        replace(_read_choice(name, one, f"{place}[{i}]"), **common) for i, one in enumerate(entries)
+    )
+    return replace(first, alternatives=tuple(others))
+
+
+def _read_choice(name: str, source: object, path: str) -> RoleDescription:
+    """What members are: all that a role says but for its name, count, tags and servers."""
+    fields = plain_values.mapping(source, path)
+    plain_values.only(fields, set(CHOICE_FIELDS), path)
     kind = plain_values.text(fields.get("kind", "server"), f"{path}.kind")
     if kind not in KINDS:
         raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
@@ -172,7 +208,6 @@ def read_role(source: object, path: str) -> RoleDescription:
         )
     return RoleDescription(
         name=name,
-        count=plain_values.count(fields.get("count", 1), f"{path}.count"),
         kind=kind,
         flavor=None if flavor is None else plain_values.name(flavor, f"{path}.flavor"),
         resources=None
@@ -181,13 +216,9 @@ def read_role(source: object, path: str) -> RoleDescription:
         required=plain_values.any_of(fields.get("required", ()), f"{path}.required"),
         forbidden=plain_values.names(fields.get("forbidden", ()), f"{path}.forbidden"),
         member_of=plain_values.any_of(fields.get("member_of", ()), f"{path}.member_of"),
-        tags=plain_values.names(fields.get("tags", ()), f"{path}.tags"),
         groups=grouped.groups,
         same_subtree=grouped.same_subtree,
         isolate=grouped.isolate,
-        server=None
-        if "server" not in fields
-        else read_server_options(fields["server"], f"{path}.server"),
         image_properties=read_image_properties(
             fields.get("image_properties"), f"{path}.image_properties"
         ),

@@ -33,6 +33,15 @@ class Search(Struct, frozen=True, kw_only=True):
 class DecideBody(Search, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How to decide. `hold` is how long the places are held."""
 
+    alternatives: Annotated[
+        Literal["first", "cheapest"],
+        Meta(
+            description=(
+                "`first`: members are the first of their alternatives that they can be, whatever"
+                " the objective; `cheapest`: the objective decides"
+            )
+        ),
+    ] = "first"
     hold: Duration | None = None
     max_additional: Annotated[
         list[Name],
@@ -123,6 +132,8 @@ class Assignment(Struct, frozen=True):
     kind: str
     domains: dict[str, str]
     claimed_by: str | None
+    alternative: int | UnsetType = UNSET
+    """Which of its role's alternatives the member is, from 0; absent where there are none."""
     host: str | UnsetType = UNSET
     """The host's name; operators only."""
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET

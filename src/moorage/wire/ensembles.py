@@ -72,24 +72,20 @@ class ServerBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     metadata: Metadata | UnsetType = UNSET
 
 
-class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A role: a flavor's name or explicit resources, and the number of members."""
+class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What places a member: a flavor's name or explicit resources, and what its host must be."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=128)]
     kind: Literal["server"] | UnsetType = UNSET
-    count: Count | UnsetType = UNSET
     flavor: Name | UnsetType = UNSET
     resources: Annotated[dict[Name, Amount], Meta(min_length=1, max_length=64)] | UnsetType = UNSET
     required: AnyOf | UnsetType = UNSET
     forbidden: Names | UnsetType = UNSET
     member_of: AnyOf | UnsetType = UNSET
-    tags: Names | UnsetType = UNSET
     ports: Annotated[list[PortBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
     volumes: Annotated[list[VolumeBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
     groups: Annotated[list[GroupBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
     same_subtree: Annotated[list[Names], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
     group_policy: Literal["none", "isolate"] | UnsetType = UNSET
-    server: ServerBody | UnsetType = UNSET
     image_properties: (
         Annotated[
             dict[Name, str | bool | int],
@@ -101,6 +97,28 @@ class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         | UnsetType
     ) = UNSET
     boot_from_volume: bool | UnsetType = UNSET
+
+
+class RoleBody(
+    ChoiceBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
+):
+    """A role: what places its members, or alternatives of that, and the number of members."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=128)]
+    count: Count | UnsetType = UNSET
+    tags: Names | UnsetType = UNSET
+    server: ServerBody | UnsetType = UNSET
+    alternatives: (
+        Annotated[
+            list[ChoiceBody],
+            Meta(
+                min_length=2,
+                max_length=8,
+                description="In order; the role itself then says none of these things",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,6 +186,8 @@ class Role(Struct, frozen=True):
     boot_from_volume: bool = False
     host_checks: list[str] = []
     """Extra specs and image properties that Nova, and not Moorage, compares with the host."""
+    alternatives: list[Role] = []
+    """What each member is one of, in order; the role itself is as the first."""
 
 
 class MadeOf(Struct, frozen=True):

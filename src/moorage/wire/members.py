@@ -43,6 +43,8 @@ class Member(Struct, frozen=True):
         dict[str, str],
         Meta(description="Level -> domain: opaque labels for tenants, names for operators"),
     ]
+    alternative: int | UnsetType = UNSET
+    """Which of its role's alternatives it is placed as, from 0; absent where there are none."""
     uuid: str | UnsetType = UNSET
     """The consumer of its hold; operators only."""
     host: str | UnsetType = UNSET

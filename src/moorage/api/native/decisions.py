@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.decisions import Claim, Decision, Solve
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble, MemberName, Role
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
@@ -161,7 +161,7 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
     now = snapshot.taken_at
     ends = _ends(call, decision, ensemble, snapshot, lease, dry_run=dry_run)
     claimants = _claimants(now, claims)
-    kinds = {} if ensemble is None else {role.name: role.kind for role in ensemble.roles}
+    kinds = {} if ensemble is None else {role.name: role.choices for role in ensemble.roles}
     return wire.Decision(
         id=decision.id,
         ensemble_id=decision.ensemble_id,
@@ -182,7 +182,7 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
                 ensemble,
                 snapshot,
                 claimants.get(name),
-                kind=kinds.get(name.role, "server"),
+                kind=_kind(kinds.get(name.role, ()), place.choice),
                 end=ends.get(name),
             )
             for name, place in sorted(decision.places.items())
@@ -248,6 +248,11 @@ def additional_view(call: Call, count: int, *, exact: bool) -> wire.Additional:
     return wire.Additional(told, exact and limits.disclosure.whole(count))
 
 
+def _kind(choices: Sequence[Role], choice: int) -> str:
+    """The kind of a member that is placed as one of its role's choices."""
+    return choices[choice].kind if choice < len(choices) else "server"
+
+
 def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
     call: Call,
     name: MemberName,
@@ -270,7 +275,15 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
         allocations=allocations_view(call, place),
         until=UNSET if end is None else format_instant(end.at),
         until_because=UNSET if end is None else end.because.value,
+        alternative=UNSET
+        if ensemble is None or not _has_alternatives(ensemble, name)
+        else place.choice,
     )
+
+
+def _has_alternatives(ensemble: Ensemble, name: MemberName) -> bool:
+    """Whether the member's role, if it is still there, has alternatives."""
+    return any(role.alternatives for role in ensemble.roles if role.name == name.role)
 
 
 def _ends(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
@@ -153,6 +154,10 @@ def decision_or_none(
 
 def role_view(role: Role, count: int) -> wire.Role:
     """A role with its number of members."""
+    if role.alternatives:
+        shown = role_view(replace(role, alternatives=()), count)
+        choices = (replace(one, alternatives=()) for one in role.choices)
+        return structs.replace(shown, alternatives=[role_view(one, 0) for one in choices])
     return wire.Role(
         name=role.name,
         kind=role.kind,

@@ -190,4 +190,5 @@ def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read 
         until=UNSET if end is None else format_instant(end.at),
         until_because=UNSET if end is None else end.because.value,
         overrun=overrun or UNSET,
+        alternative=member.choice if place and ensemble.role(name.role).alternatives else UNSET,
     )

@@ -73,6 +73,7 @@ def decision_options(call: Call, body: DecideBody | DecisionBody) -> DecisionOpt
         hold=duration(body.hold, "hold"),
         time_limit=duration(body.time_limit, "time_limit"),
         objective=Objective(body.objective),
+        first_choices=body.alternatives == "first",
         seed=body.seed,
         additional=tuple(dict.fromkeys(body.max_additional)),
         until=None if body.until is None else instant(body.until, "until"),

@@ -25,7 +25,7 @@ from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from moorage.domain.ensembles import Role
     from moorage.domain.requests import EnsembleRequest
@@ -97,16 +97,21 @@ def elements(built: BuiltProblem) -> tuple[Element, ...]:
     roles = [role for role in request.roles if role.name in moving]
     return (
         *dict.fromkeys(_closed_element(key) for key, uuids in built.closed.items() if uuids),
-        *(Element(RESOURCES, role.name) for role in roles if role.resources),
-        *(Element(DEVICES, role.name) for role in roles if role.groups),
-        *(Element(AGGREGATES, role.name) for role in roles if role.member_of),
-        *(Element(TRAITS, role.name) for role in roles if _names_traits(role)),
+        *(Element(RESOURCES, one) for one in _with_choice(roles, lambda role: role.resources)),
+        *(Element(DEVICES, one) for one in _with_choice(roles, lambda role: role.groups)),
+        *(Element(AGGREGATES, one) for one in _with_choice(roles, lambda role: role.member_of)),
+        *(Element(TRAITS, one) for one in _with_choice(roles, _names_traits)),
         *(
             Element(POLICY, rule.statement.name)
             for rule in built.rules
             if rule.statement.required and rule.edges
         ),
     )
+
+
+def _with_choice(roles: Iterable[Role], asks: Callable[[Role], object]) -> Iterator[str]:
+    """The names of the roles of which some choice asks for something."""
+    return (role.name for role in roles if any(asks(one) for one in role.choices))
 
 
 def without_elements(built: BuiltProblem, aside: Elements) -> BuiltProblem:
@@ -154,6 +159,10 @@ def _names_traits(role: Role) -> bool:
 
 
 def _role_without(role: Role, aside: Elements) -> Role:
+    """The role, and each of its alternatives, without these elements."""
+    if role.alternatives:
+        others = tuple(_role_without(one, aside) for one in role.alternatives)
+        return replace(_role_without(replace(role, alternatives=()), aside), alternatives=others)
     if Element(RESOURCES, role.name) in aside:
         role = replace(role, resources=MappingProxyType({}))
     if Element(TRAITS, role.name) in aside:

@@ -181,20 +181,33 @@ def _usable(
     Hosts in `excluded` do not count.
     """
     problem = built.problem
-    mask = problem.allowed[problem.roles.index(role_name)].copy()
-    mine = (problem.fixed >= 0) & (problem.role_of == problem.roles.index(role_name))
+    mask = _allowed(built, role_name)
+    mine = (problem.fixed >= 0) & np.isin(problem.role_of, _role_numbers(built, role_name))
     mask[problem.fixed[mine]] = True
     mask[list(excluded)] = False
     if level is None:
         return int(mask.sum())
-    domains = np.unique(problem.domains[level][mask])
+    domains = np.unique(problem.domains[level][: len(mask)][mask])
     return int((domains >= 0).sum())
+
+
+def _role_numbers(built: BuiltProblem, name: str) -> list[int]:
+    """The roles of the problem that stand for a role of the request: one for each alternative."""
+    names = (name,) if built.alternatives is None else built.alternatives.roles[name]
+    roles = built.problem.roles
+    return [roles.index(one) for one in names if one in roles]
+
+
+def _allowed(built: BuiltProblem, name: str) -> Bools:
+    """[H] hosts that are allowed for a member of the role, as whichever alternative."""
+    every = built.problem.allowed[:, : built.problem.host_count]
+    return np.asarray(every[_role_numbers(built, name)].any(axis=0))
 
 
 def _free(built: BuiltProblem, role_name: str, classes: frozenset[str]) -> dict[str, int]:
     """The total free amounts of the classes on the hosts usable for the role."""
     problem = built.problem
-    usable = problem.allowed[problem.roles.index(role_name)]
+    usable = _allowed(built, role_name)
     return {
         f"{name} free there for {_role(built, role_name).flavor or role_name}": _amount(
             built, usable, name, k
@@ -208,7 +221,7 @@ def _amount(built: BuiltProblem, usable: Bools, name: str, k: int) -> int:
     """What is free of a class on some hosts; what several share counts once."""
     proof = built.problem.proof
     if proof is None or name not in proof.devices.classes:
-        return int(np.maximum(built.problem.free[usable, k], 0).sum())
+        return int(np.maximum(built.problem.free[: len(usable), k][usable], 0).sum())
     devices = proof.devices
     row, position, _ = devices.accessible
     free = devices.free[np.unique(position[usable[row]]), devices.classes.index(name)]
@@ -235,7 +248,8 @@ def policy_rejections(built: BuiltProblem) -> dict[str, int]:
     numbers = index_problem(built.problem)
     found: dict[str, Bools] = {}
     for name, mask in (*_rejected_by_hosts(numbers), *_rejected_by_counts(numbers)):
-        found[name] = found.get(name, np.zeros_like(mask)) | mask
+        on_hosts = mask[: built.problem.host_count]
+        found[name] = found.get(name, np.zeros_like(on_hosts)) | on_hosts
     return {f"policy:{name}": int(mask.sum()) for name, mask in found.items() if mask.any()}
 
 

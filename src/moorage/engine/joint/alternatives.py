@@ -134,7 +134,8 @@ def alternatives_of(request: EnsembleRequest) -> Alternatives | None:
     for member in request.members:
         names = [role.name for role in roles[member.role]]
         if member in request.fixed:
-            names = [names[request.choices.get(member, 0)]]
+            # A role that was changed may have fewer; a fixed member takes nothing in any case.
+            names = [names[min(request.choices.get(member, 0), len(names) - 1)]]
         parts[member] = tuple(MemberName(name, member.index) for name in names)
     every = {role.name: i for some in roles.values() for i, role in enumerate(some)}
     plain = replace(

@@ -110,38 +110,43 @@ _SIZE: Final = record(FlavorSize)
 
 _MEMBERS: Final = each(record(Member, name=_MEMBER_NAME))
 
+
+def _role(alternatives: Shape[tuple[Role, ...]]) -> Shape[Role]:
+    """A role; those of its alternatives have none themselves."""
+    return record(
+        Role,
+        alternatives=alternatives,
+        resources=_AMOUNTS,
+        required=each(_NAMES),
+        forbidden=_NAMES,
+        member_of=each(_NAMES),
+        tags=_NAMES,
+        groups=_GROUPS,
+        same_subtree=each(_NAMES),
+        root_required=_NAMES,
+        nova_server=optional(
+            record(
+                NovaServer,
+                size=_SIZE,
+                extra_specs=table(PLAIN),
+                image_properties=optional(table(PLAIN)),
+            )
+        ),
+        server=optional(
+            record(
+                ServerOptions,
+                networks=each(PLAIN),
+                security_groups=each(PLAIN),
+                metadata=table(PLAIN),
+            )
+        ),
+        host_checks=each(PLAIN),
+    )
+
+
 ENSEMBLE: Final = record(
     Ensemble,
-    roles=each(
-        record(
-            Role,
-            resources=_AMOUNTS,
-            required=each(_NAMES),
-            forbidden=_NAMES,
-            member_of=each(_NAMES),
-            tags=_NAMES,
-            groups=_GROUPS,
-            same_subtree=each(_NAMES),
-            root_required=_NAMES,
-            nova_server=optional(
-                record(
-                    NovaServer,
-                    size=_SIZE,
-                    extra_specs=table(PLAIN),
-                    image_properties=optional(table(PLAIN)),
-                )
-            ),
-            server=optional(
-                record(
-                    ServerOptions,
-                    networks=each(PLAIN),
-                    security_groups=each(PLAIN),
-                    metadata=table(PLAIN),
-                )
-            ),
-            host_checks=each(PLAIN),
-        )
-    ),
+    roles=each(_role(each(_role(each(PLAIN))))),
     members=_MEMBERS,
     policies=each(
         record(

@@ -118,7 +118,7 @@ def _claim(
     ensemble = env.store.ensemble(decision.ensemble_id)
     if (made := _made_before(env, caller, ensemble, identity)) is not None:
         return made
-    role = ensemble.role(second.member.role)
+    role = ensemble.role_of(second.member)
     requested = read_server_request(env.store, second.server, role, env.limits.nova)
     snapshot = env.store.snapshot()
     now = snapshot.taken_at
@@ -211,7 +211,7 @@ def compare_at_place(
 ) -> Comparison:
     """Compare a server request with the member's role, in the zones of the member's host."""
     zones = zones_of(snapshot, snapshot.row_of[place.host])
-    return compare(ensemble.role(member.role), requested, zones)
+    return compare(ensemble.role_of(member), requested, zones)
 
 
 def zones_of(snapshot: Snapshot, row: int) -> frozenset[str]:

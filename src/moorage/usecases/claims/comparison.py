@@ -77,6 +77,7 @@ def narrowed(place: Place, role: Role, resources: Amounts, groups: Groups) -> Pl
         groups=MappingProxyType(
             {name: uuid for name, uuid in place.groups.items() if name in kept}
         ),
+        choice=place.choice,
     )
 
 

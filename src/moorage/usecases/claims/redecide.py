@@ -88,7 +88,7 @@ def _redecide(
     snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at, ensemble.name)
     check_free(ensemble, decision, locate_members(snapshot, ensemble), second.member)
-    role = ensemble.role(second.member.role)
+    role = ensemble.role_of(second.member)
     requested = read_server_request(env.store, second.server, role, env.limits.nova)
     comparison = compare(role, requested, frozenset())
     lifetime = claim_within(env.limits, second.lifetime)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from moorage.usecases.shared.quotas import held_limit
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
     from moorage.engine.state.snapshot import Snapshot
@@ -80,6 +80,7 @@ def decision_for(
         expires_at=expires_at,
         hold=expires_at - now,
         objective=options.objective,
+        first_choices=options.first_choices,
         solve=Solve(
             solver=outcome.solver,
             value=outcome.value,
@@ -91,7 +92,7 @@ def decision_for(
         ),
         places=MappingProxyType(
             {
-                name: _kept(member_places.places[name], answer.before, name)
+                name: _kept(member_places.places[name], answer.before, ensemble.member(name))
                 if name in request.fixed
                 else found.places[name]
                 for name in request.members
@@ -112,14 +113,14 @@ def decision_for(
     )
 
 
-def _kept(place: Place, before: Decision | None, name: MemberName) -> Place:
+def _kept(place: Place, before: Decision | None, member: Member) -> Place:
     """A placed member's place, from its former decision if the allocations are the same.
 
     Bookings do not record their request groups; the decision does.
     """
-    known = None if before is None else before.places.get(name)
+    known = None if before is None else before.places.get(member.name)
     same = known is not None and known.allocations == place.allocations
-    return known if known is not None and same else place
+    return known if known is not None and same else replace(place, choice=member.choice)
 
 
 def inherited_end(

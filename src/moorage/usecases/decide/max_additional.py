@@ -144,17 +144,27 @@ class _Search:
             members=(*request.members, *more),
             policies=tuple(one for one in request.policies if one.required),
             fixed=MappingProxyType(dict(self._found.hosts)),
+            choices=MappingProxyType(
+                {
+                    **request.choices,
+                    **{name: place.choice for name, place in self._found.places.items()},
+                }
+            ),
         )
         return build_on_terrain(grown, self._terrain, closed=self._found.built.closed)
 
     def _ceiling(self, most: int) -> int:
         # The free columns of devices depend on the number of members, so build with the most.
-        problem = self._grown(1 if self._terrain.devices is None else most).problem
+        built = self._grown(1 if self._terrain.devices is None else most)
+        problem, alternatives = built.problem, built.alternatives
         rooms = []
         for role in self._roles:
-            row = problem.roles.index(role.name)
-            demand = problem.demand[row]
-            free = problem.free[problem.allowed[row]][:, demand > 0]
+            names = (role.name,) if alternatives is None else alternatives.roles[role.name]
+            rows = [problem.roles.index(name) for name in names]
+            # Of each class at least what the most modest alternative takes.
+            demand = problem.demand[rows].min(axis=0)
+            allowed = problem.allowed[rows, : problem.host_count].any(axis=0)
+            free = problem.free[: problem.host_count][allowed][:, demand > 0]
             rooms.append(int((free // demand[demand > 0]).min(axis=1).sum()) if free.size else 0)
         return min(rooms)
 

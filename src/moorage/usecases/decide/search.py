@@ -190,7 +190,12 @@ class SearchContext:
         )
         remaining = Period(max(period.start, member_places.at), period.end)
         request = request_for(
-            proposal.ensemble, member_places, anew(member_places), remaining, self.options.objective
+            proposal.ensemble,
+            member_places,
+            anew(member_places),
+            remaining,
+            self.options.objective,
+            first_choices=self.options.first_choices,
         )
         return replace(
             request,

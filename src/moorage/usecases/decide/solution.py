@@ -50,6 +50,8 @@ class DecisionOptions:
     hold: Duration | None = None
     time_limit: Duration | None = None
     objective: Objective = Objective.SPREAD
+    first_choices: bool = True
+    """Whether members are placed as an early one of their alternatives, at the objective's cost."""
     seed: int = 0
     additional: tuple[str, ...] = ()
     """Roles for which `max_additional` is counted, and sets of roles: `web+db` counts how many
@@ -90,6 +92,8 @@ def request_for(
     anew: frozenset[MemberName],
     period: Period,
     objective: Objective,
+    *,
+    first_choices: bool = True,
 ) -> EnsembleRequest:
     """The joint request: members in `anew` are placed, all other placed members are fixed.
 
@@ -105,6 +109,10 @@ def request_for(
         policies=ensemble.policies,
         period=period,
         objective=objective,
+        first_choices=first_choices,
+        choices=MappingProxyType(
+            {one.name: one.choice for one in ensemble.members if one.choice and one.name in fixed}
+        ),
         fixed=MappingProxyType(fixed),
         own_consumers=member_places.consumers,
         released=frozenset(

@@ -95,17 +95,22 @@ def _flavor_changes(
 
 
 def _placed(ensemble: Ensemble, decision: Decision, member_places: MemberPlaces) -> Ensemble:
-    """The ensemble, without the servers of members that were unplaced and get a place now.
+    """The ensemble with the choices as which members were placed.
 
-    Such a server has no allocations any more; while the member names it, its place is read there.
+    Members that were unplaced and get a place now lose their server: it has no allocations any
+    more, and while the member names it, its place is read there.
     """
-    members = tuple(
-        replace(one, server_id=None)
-        if one.name in decision.places and member_places.of(one.name) is MemberStatus.UNPLACED
-        else one
-        for one in ensemble.members
-    )
-    return replace(ensemble, members=members, updated_at=decision.updated_at)
+    members: list[Member] = []
+    for one in ensemble.members:
+        place = decision.places.get(one.name)
+        if place is not None:
+            unplaced = member_places.of(one.name) is MemberStatus.UNPLACED
+            server = None if unplaced else one.server_id
+            if (server, place.choice) != (one.server_id, one.choice):
+                members.append(replace(one, server_id=server, choice=place.choice))
+                continue
+        members.append(one)
+    return replace(ensemble, members=tuple(members), updated_at=decision.updated_at)
 
 
 def with_server(ensemble: Ensemble, member: MemberName, server_id: str | None) -> Ensemble:
@@ -133,6 +138,7 @@ def options_like(decision: Decision) -> DecisionOptions:
     return DecisionOptions(
         as_before=True,
         objective=decision.objective,
+        first_choices=decision.first_choices,
         seed=decision.solve.seed,
         until=None if decision.period.open_ended else decision.period.end,
         preemptible=decision.preemptible,

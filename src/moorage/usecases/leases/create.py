@@ -261,11 +261,28 @@ def _ensemble(
         )
     if request.description is not None:
         ensemble = described_ensemble(env, caller, request.description, compiled=request.compiled)
+        check_no_alternatives(ensemble)
         return _with_servers(ensemble, request.existing_grant), None
     assert request.ensemble_id is not None
     ensemble = own_ensemble(env.store, caller, request.ensemble_id)
+    check_no_alternatives(ensemble)
     check_placeless(env.store, env.store.snapshot(), ensemble)
     return ensemble, ensemble.generation
+
+
+def check_no_alternatives(ensemble: Ensemble) -> None:
+    """Check that each member of an ensemble to lease is one thing only.
+
+    Raises:
+        InvalidDescription: a role has alternatives.
+    """
+    for role in ensemble.roles:
+        if role.alternatives:
+            raise InvalidDescription(
+                f"role {role.name} has alternatives; a lease holds places of one kind for each"
+                " role: describe it with one of them",
+                path="members",
+            )
 
 
 def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> None:

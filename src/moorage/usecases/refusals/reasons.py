@@ -180,6 +180,8 @@ def _displacing(trial: Trial, leases: Sequence[Lease]) -> str:
 
 def _with_alternatives(trial: Trial, result: SearchResult, why: Explanation) -> Explanation:
     """The explanation with the alternatives: earliest window, largest count, other zones."""
+    if result.built.alternatives is not None:
+        return why  # windows are searched for members that are one thing only
     now, limits = trial.observation.snapshot.taken_at, trial.env.limits
     period, promise = result.period, trial.proposal.promise
     length = FOREVER if period.end == FOREVER else period.end - period.start

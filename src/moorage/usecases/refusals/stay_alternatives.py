@@ -65,6 +65,8 @@ def stay_alternatives(trial: Trial, built: BuiltProblem) -> StayAlternatives:
     The trial is of the refused proposal, which is not a lease's.
     """
     env, snapshot = trial.env, trial.observation.snapshot
+    if built.alternatives is not None:
+        return StayAlternatives(())  # other times are searched for members without any
     there = list(foreign_bookings(built, snapshot))
     leases, away = leases_of(env, there), planned_absences(built, snapshot)
     if not (leases or away):

@@ -124,6 +124,12 @@ def resolve_role(
         isolate=described.isolate,
         server=described.server,
     )
+    if described.alternatives:
+        first, *others = (
+            resolve_role(one, known, rules, f"{path}.alternatives[{i}]")
+            for i, one in enumerate((replace(described, alternatives=()), *described.alternatives))
+        )
+        return replace(first, alternatives=tuple(others))
     # A member without a size takes only the resources of its groups.
     known.check_classes(frozenset(own.resources), f"{path}.resources")
     known.check_traits(frozenset().union(*described.required), f"{path}.required")

@@ -41,13 +41,16 @@ NOT_HELD = "nothing is held for the ticket any more"
 def ticket_flavors(
     store: Store, decision: Decision, ensemble: Ensemble
 ) -> tuple[TicketFlavor, ...]:
-    """A flavor for each role of servers; none unless the decision is held, for no lease."""
+    """A flavor for each role of servers; none unless the decision is held, for no lease.
+
+    Members of a role with alternatives may be of several sizes: they are claimed.
+    """
     if not decision.ticket or decision.state_at(store.now()) is not DecisionState.HELD:
         return ()
     return tuple(
         ticket_flavor(ensemble.name, role, decision.ticket)
         for role in ensemble.roles
-        if role.kind == SERVER
+        if role.kind == SERVER and not role.alternatives
     )
 
 
