@@ -238,7 +238,10 @@ def test_a_host_that_nova_does_not_list_keeps_its_place(
 @pytest.mark.parametrize(
     ("rules", "told"),
     [
-        ("topology: {location: {levels: [rack]}}\nrules: [{metadata: {rack: '('}, rack: a}]\n", "rules.yaml"),
+        (
+            "topology: {location: {levels: [rack]}}\nrules: [{metadata: {rack: '('}, rack: a}]\n",
+            "rules.yaml",
+        ),
         (None, "rules.yaml"),
     ],
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.client.moorage import Moorage
     from moorage.client.resource import Answer
-    from moorage.wire.decisions import Decision
+    from moorage.wire.decisions import Assignment, Decision
 
 
 DECISION = Option(
@@ -68,14 +68,20 @@ class Show(Command):
         ends = decision_text.ends(one.assignments)
         ordered = sorted(one.assignments, key=lambda item: natural(item.member))
         title, stands = decision_text.places([item.domains for item in ordered])
+        chosen = any(item.alternative is not msgspec.UNSET for item in ordered)
         places = [
             (
-                *(item.member, place, short(item.claimed_by or "-")),
+                item.member,
+                *((_alternative(item),) if chosen else ()),
+                *(place, short(item.claimed_by or "-")),
                 *((decision_text.until(item),) if ends else ()),
             )
             for item, place in zip(ordered, stands, strict=True)
         ]
-        columns = ["member", title, "claim", *(["until"] if ends else [])]
+        columns = [
+            *("member", *(["alternative"] if chosen else []), title, "claim"),
+            *(["until"] if ends else []),
+        ]
         policies = [
             (item.name, decision_text.met(item), item.slack, item.penalty or "")
             for item in one.policies
@@ -84,6 +90,11 @@ class Show(Command):
         if policies:
             parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
         return Shown(answer.body, stack(*parts))
+
+
+def _alternative(item: Assignment) -> str:
+    """Which of its role's alternatives a member is; `-` where there are none."""
+    return "-" if item.alternative is msgspec.UNSET else str(item.alternative)
 
 
 def _stays(decision: Decision) -> str | None:

@@ -209,10 +209,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
             *(("headroom", line) for line in headroom_lines(ensemble)),
         ]
     )
-    roles = [
-        (role.name, role.count, role.flavor or "-", _image(role), _amounts(role.resources))
-        for role in ensemble.members
-    ]
+    roles = [row for role in ensemble.members for row in _role_rows(role, members)]
     met = policy_states(ensemble, members)
     policies = [
         (policy["name"], _selection(policy), " ".join([policy["type"], *_parameters(policy)]), how)
@@ -232,6 +229,17 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     if notes:
         parts += ["", *notes]
     return stack(*parts)
+
+
+def _role_rows(role: Role, members: Sequence[Member]) -> Iterator[tuple[object, ...]]:
+    """A role, or each of its alternatives, with the number of its members that are placed so."""
+    if not role.alternatives:
+        yield role.name, role.count, role.flavor or "-", _image(role), _amounts(role.resources)
+        return
+    yield role.name, role.count, "", _image(role), "one of:"
+    for number, one in enumerate(role.alternatives):
+        placed = sum(each.role == role.name and each.alternative == number for each in members)
+        yield f"  {number}", placed, one.flavor or "-", "", _amounts(one.resources)
 
 
 def headroom_lines(ensemble: Ensemble) -> list[str]:
