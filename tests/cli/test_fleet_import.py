@@ -16,7 +16,11 @@ HYPERVISORS = [
     | {"vCPUs Used": 0, "vCPUs": 8, "Memory MB Used": 0, "Memory MB": 16384}
     for n in (1, 2)
 ]
-RULES = "topology: {location: {levels: [zone, rack]}}\nrules:\n  - {name: 'nova-(?P<rack>r.)-.*', zone: az1}\n"
+RULES = """\
+topology: {location: {levels: [zone, rack]}}
+rules:
+  - {name: 'nova-(?P<rack>r.)-.*', zone: az1}
+"""
 
 
 @pytest.fixture
