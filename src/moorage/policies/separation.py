@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from itertools import combinations
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Level
@@ -15,27 +16,35 @@ from moorage.policies.levels import (
     members_without_domain,
 )
 from moorage.policies.parameters import about, read
-from moorage.policies.primitives import AtMost, NeverOn
+from moorage.policies.primitives import Apart, AtMost, NeverOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
 
 
+MEMBERS: Final = "members"
+ROLES: Final = "roles"
+
+
 @dataclass(frozen=True, slots=True)
 class Separation:
     """Every two of the selected members are far from each other.
+
+    With `between: roles` only members of different roles are, so that a tier may be close together
+    and far from another one, or the racks of two clusters are different ones.
 
     Say how far either as a `level` they must not share, or as `min_distance`: 1 is another
     host, 2 another domain of the lowest level (a rack, where racks are the lowest), and so on
     up the tree. With a `level` every member must be in some domain of it; with a distance a
     host that is in none shares none. Use a tree of its own for what is not the location:
     `{"level": "feed", "tree": "power"}` keeps two servers off one power feed. Broken by one for
-    every member beyond the first in a domain.
+    every member beyond the first in a domain; between roles by one for every two roles in it.
     """
 
     type: ClassVar[str] = "separation"
@@ -55,6 +64,13 @@ class Separation:
     min_distance: int | None = field(
         default=None,
         metadata=about("How far apart two members are at least, in levels.", minimum=1),
+    )
+    between: str = field(
+        default=MEMBERS,
+        metadata=about(
+            "Whether every two members are far from each other, or every two roles.",
+            choices=(MEMBERS, ROLES),
+        ),
     )
     tree: str = field(default=DEFAULT_TREE, metadata=about("Tree that is meant."))
 
@@ -81,14 +97,29 @@ class Separation:
         level = self._level(placement.fleet.topology)
         if level is None:
             return self._impossible(edge)
+        close = self._roles_close if self.between == ROLES else self._close
         return (
             *members_without_domain(edge, placement, level),
-            *self._close(edge, placement, level),
+            *close(edge, placement, level),
         )
 
     def _impossible(self, edge: Edge) -> tuple[Violation, ...]:
         text = f"no two hosts are {self.min_distance} apart in tree {self.tree}"
-        return (Violation(edge, text, len(edge) - 1),) if len(edge) > 1 else ()
+        count = len(self._beside_first(edge))
+        return (Violation(edge, text, count),) if count else ()
+
+    def _beside_first(self, edge: Edge) -> Edge:
+        """The members that are to be far from the first one."""
+        if self.between == ROLES:
+            return tuple(one for one in edge if one.role != edge[0].role)
+        return edge[1:]
+
+    def _roles_close(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+        for domain, together in placement.by_domain(edge, level).items():
+            name = placement.fleet.domain_name(level, domain)
+            for ours, theirs in combinations(_by_role(together).values(), 2):
+                both = (ours[0], theirs[0])
+                yield Violation((*ours, *theirs), self._words(both, level, name))
 
     def _close(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
         for domain, together in placement.by_domain(edge, level).items():
@@ -119,7 +150,12 @@ class Separation:
         level = self._level(fleet.topology)
         if level is None:
             nowhere = frozenset(range(fleet.host_count))
-            yield NeverOn(policy=name, members=edge[1:], weight=weight, hosts=nowhere)
+            others = self._beside_first(edge)
+            yield NeverOn(policy=name, members=others, weight=weight, hosts=nowhere)
+        elif self.between == ROLES:
+            for ours, theirs in combinations(_by_role(edge).values(), 2):
+                yield Apart(policy=name, members=ours, others=theirs, weight=weight, level=level)
+            yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
         else:
             yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=1)
             yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
@@ -129,6 +165,10 @@ class Separation:
         level = self._level(fleet.topology)
         if level is None:
             return f"hosts {self.min_distance} apart for {members_text(edge)}"
+        if self.between == ROLES:
+            roles = _by_role(edge)
+            least = domains_text(level, len(roles))
+            return f"{least} for {' and '.join(roles)} (no {level} holds two of these roles)"
         return f"{domains_text(level, len(edge))} for {members_text(edge)} (max 1 per {level})"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
@@ -136,3 +176,11 @@ class Separation:
         if self.min_distance is not None:
             for distance in range(self.min_distance - 1, 0, -1):
                 yield Weaker(self.min_distance - distance, {"min_distance": distance})
+
+
+def _by_role(members: Edge) -> dict[str, Edge]:
+    """Role -> those of the members that are of it."""
+    found: dict[str, list[MemberName]] = {}
+    for one in members:
+        found.setdefault(one.role, []).append(one)
+    return {role: tuple(some) for role, some in found.items()}

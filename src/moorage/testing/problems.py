@@ -361,9 +361,10 @@ PARAMETERS: Mapping[str, RandomParameters] = MappingProxyType(
         "proximity": lambda dice: dice.choice(
             (random_level(dice), {"max_distance": dice.randint(0, 3)})
         ),
-        "separation": lambda dice: dice.choice(
-            (random_level(dice), {"min_distance": dice.randint(1, 3)})
-        ),
+        "separation": lambda dice: {
+            **dice.choice((random_level(dice), {"min_distance": dice.randint(1, 3)})),
+            "between": dice.choice(("members", "roles")),
+        },
         "survive": lambda dice: {
             **random_level(dice),
             "keep": dice.randint(1, 2),
