@@ -97,6 +97,40 @@ def test_a_claim_is_compared_with_what_was_taken(service: Service) -> None:
     assert sorted(after.values()) == [0, 0, 1, 1, 1]
 
 
+def test_a_member_that_is_placed_anew_for_a_claim_stays_what_it_was(service: Service) -> None:
+    found = made(service, described(3))
+    [small] = [name for name, choice in taken(found["decision"]).items() if choice]
+    claim = {
+        "member": small,
+        "server": {"resources": {"VCPU": 3}},
+        "on_mismatch": "redecide_member",
+    }
+    path = f"/decisions/{found['decision']['id']}/claims"
+    answer = service.call("POST", path, {"claim": claim})
+    assert answer.status_code == 201, answer.text
+    decision = answer.json["claim"]["decision_id"]
+    after = service.call("GET", f"/decisions/{decision}").json["decision"]
+    assert taken(after) == taken(found["decision"])
+
+
+def test_headroom_and_templates(service: Service) -> None:
+    found = made(service, described(2))
+    path = f"/ensembles/{found['ensemble']['id']}"
+    answer = service.call("PUT", f"{path}/headroom", {"headroom": {"role": "web", "count": 3}})
+    assert answer.status_code == 200, answer.text
+    answer = service.call("POST", f"{path}/extend", {"extend": {"role": "web", "count": 3}})
+    assert answer.json["extend"]["from_headroom"] == 3, answer.text
+    assert sorted(taken(answer.json["extend"]["decision"]).values()) == [0, 0, 1, 1, 1]
+    source = {"members": [{"name": "web", "alternatives": [BIG, SMALL]}]}
+    body = {"template": {"name": "t", "source": source}}
+    template = service.call("POST", "/templates", body)
+    assert template.status_code == 201, template.text
+    one = {"instance": {"name": "i", "decide": {}}}
+    path = f"/templates/{template.json['template']['id']}/instances"
+    instance = service.call("POST", path, one)
+    assert instance.status_code == 201, instance.text
+
+
 def test_extending_and_counting_use_every_alternative(service: Service) -> None:
     found = made(service, described(2), max_additional=["web"])
     # Two of four on the fast host; four of two on each of the others.

@@ -94,7 +94,7 @@ def decision_for(
             {
                 name: _kept(member_places.places[name], answer.before, ensemble.member(name))
                 if name in request.fixed
-                else found.places[name]
+                else _new(found.places[name], proposal, ensemble.member(name))
                 for name in request.members
             }
         ),
@@ -111,6 +111,14 @@ def decision_for(
         endings=MappingProxyType({name: one.end for name, one in answer.result.endings.items()}),
         away=tuple(n for n, one in sorted(answer.result.endings.items()) if one.yields_to is None),
     )
+
+
+def _new(place: Place, proposal: Proposal, member: Member) -> Place:
+    """The place of a member that is placed now.
+
+    Roles of the request's own have no alternatives: a member placed by them stays what it was.
+    """
+    return replace(place, choice=member.choice) if proposal.roles else place
 
 
 def _kept(place: Place, before: Decision | None, member: Member) -> Place:

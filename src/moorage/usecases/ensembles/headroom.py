@@ -146,7 +146,11 @@ def _set(
         dry_run=True,
     )
     known = {one.name for one in stored.members}
-    headroom = tuple(one for one in grown.members if one.name not in known)
+    headroom = tuple(
+        replace(one, choice=found.decision.places[one.name].choice)
+        for one in grown.members
+        if one.name not in known
+    )
     after = replace(stored, headroom=headroom, updated_at=found.snapshot.taken_at)
     if dry_run:
         return HeadroomResult(after, dry_run=True)
