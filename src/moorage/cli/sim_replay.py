@@ -109,6 +109,8 @@ def replayed(
     directory: Path, described: EnsembleDescription, order: Sequence[MemberName], by: str
 ) -> Finding:
     """Read the simulation's ledger and place the members one at a time."""
+    if chosen := [one.name for one in described.roles if one.alternatives]:
+        raise WrongUsage(f"role {chosen[0]} has alternatives, which nothing places one at a time")
     from moorage.cli.sim_process import clock_file, database_url
     from moorage.engine.joint.sequential import place_sequentially
     from moorage.store import open_store

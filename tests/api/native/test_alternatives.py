@@ -179,3 +179,17 @@ def test_a_lease_is_of_one_kind(service: Service) -> None:
     answer = service.call("POST", "/leases", {"lease": lease})
     assert answer.status_code == 400, answer.text
     assert "alternatives" in answer.text
+
+
+def test_no_lease_moves_for_it(service: Service) -> None:
+    """It would have to be solved together with them; what does not fit beside them is refused."""
+    apart = {"type": "anti-affinity", "members": ["x"], "level": "host"}
+    members = [{"name": "x", "count": 2, "resources": {"VCPU": 6}}]
+    times = {"start": "2026-11-22T09:00:00Z", "end": "2026-11-23T09:00:00Z"}
+    lease = {"name": "l", **times, "ensemble": {"members": members, "policies": [apart]}}
+    answer = service.call("POST", "/leases", {"lease": lease})
+    assert answer.status_code == 201, answer.text
+    for decide in ({}, {"preemptible": True}, {"until": "2026-11-22T08:00:00Z"}):
+        body = {"ensemble": {**described(13), "name": f"e{len(str(decide))}", "decide": decide}}
+        answer = service.call("POST", "/ensembles", body)
+        assert answer.status_code == 409, answer.text

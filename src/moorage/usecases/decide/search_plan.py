@@ -118,7 +118,10 @@ class SearchPlan:
         observation = visible(context.env, context.proposal, context.options, observation)
         refused: list[SearchResult] = []
         unsure = False
-        for maker in self._strategies.room_makers:
+        # Leases that would move are solved together with the request, member by member, and so are
+        # servers that would give way: for members that may be several things nobody is asked.
+        alone = any(role.alternatives for role in context.proposal.ensemble.roles)
+        for maker in self._strategies.room_makers[: 1 if alone else None]:
             if without_concessions and maker.concedes:
                 continue
             for result in maker.attempts(context, observation, tuple(refused)):
