@@ -98,6 +98,11 @@ class EnsembleRequest:
     def _role(self) -> Mapping[str, Role]:
         return {role.name: role for role in self.roles}
 
+    @cached_property
+    def every_choice(self) -> tuple[Role, ...]:
+        """The roles, and what their members may be instead."""
+        return tuple(one for role in self.roles for one in role.choices)
+
     def role_of(self, member: MemberName) -> Role:
         """The role of a member of this request."""
         return self._role[member.role]

@@ -1,12 +1,14 @@
 """Roles with alternatives: described, decided, claimed and kept."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moorage.testing.service import Service
 
+ROOT = Path(__file__).parents[3]
 FLEET = """\
 fleet: two-kinds
 topology:
@@ -193,3 +195,19 @@ def test_no_lease_moves_for_it(service: Service) -> None:
         body = {"ensemble": {**described(13), "name": f"e{len(str(decide))}", "decide": decide}}
         answer = service.call("POST", "/ensembles", body)
         assert answer.status_code == 409, answer.text
+
+
+def test_devices_that_only_a_later_choice_takes() -> None:
+    """n2 and n4 have an FPGA each; no host has the processors of the first choice."""
+    choices = [
+        {"resources": {"VCPU": 1000}},
+        {"flavor": "edge.small", "groups": [{"name": "f", "resources": {"FPGA": 1}}]},
+        {"flavor": "edge.small"},
+    ]
+    found = Service((ROOT / "fleets/edge-numa.yaml").read_text("utf-8"))
+    try:
+        role = {"name": "v", "count": 4, "alternatives": choices}
+        decided = made(found, {"name": "e", "members": [role]})["decision"]
+        assert sorted(taken(decided).values()) == [1, 1, 2, 2]
+    finally:
+        found.close()

@@ -141,10 +141,10 @@ def devices_of(
 
     `hosts` are [H] rows in the snapshot; free capacity counts up to `max_free`.
     """
-    classes = classes_of(request.roles)
+    classes = classes_of(request.every_choice)
     row_of_host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
     row_of_host[hosts] = np.arange(len(hosts))
-    grouped = any(role.groups for role in request.roles)
+    grouped = any(role.groups for role in request.every_choice)
     if not grouped and not _outside_hosts(snapshot, classes, row_of_host):
         return None
     host = row_of_host[snapshot.root]
@@ -158,7 +158,7 @@ def devices_of(
     matter = (row_of_host[pairs.anchor] >= 0) & kept[pairs.lender]
     borrower, lender = row_of_host[pairs.anchor[matter]], position[pairs.lender[matter]]
     order = np.argsort(borrower, kind="stable")
-    words = set(_named_strings(request.roles))
+    words = set(_named_strings(request.every_choice))
     return Devices(
         uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
         host=host[rows],
@@ -189,7 +189,7 @@ def _relevant(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[st
         columns = snapshot.classes.get(name)
         if columns is not None:
             found[columns.rows] = True
-    for group in (one for role in request.roles for one in role.groups):
+    for group in (one for role in request.every_choice for one in role.groups):
         if not group.resources:
             for trait in frozenset().union(*group.required):
                 found |= snapshot.traits.get(trait, found)

@@ -177,9 +177,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     words = set(_named_strings(request))
     topology = snapshot.topology
     devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
-    classes = tuple(
-        sorted({name for role in request.roles for one in role.choices for name in one.resources})
-    )
+    classes = tuple(sorted({name for role in request.every_choice for name in role.resources}))
     columns: dict[str, Any] = (
         {"classes": classes, **columns_of(snapshot, request, rows, classes, MOST_FREE)}
         if devices is None
@@ -285,7 +283,7 @@ def _named_strings(request: EnsembleRequest) -> Iterator[str]:
 
     Parameters are searched without knowing the policy type, so it works for plug-ins too.
     """
-    for role in (choice for one in request.roles for choice in one.choices):
+    for role in request.every_choice:
         for any_of in (*role.required, role.forbidden, role.root_required, *role.member_of):
             yield from any_of
     stack: list[object] = [statement.parameters for statement in request.policies]
