@@ -55,6 +55,23 @@ def _role_path(name: MemberName, path: str) -> str:
     return path
 
 
+def heats_names(keys: Mapping[MemberName, str]) -> Mapping[MemberName, MemberName]:
+    """Member by the template -> its name by the number that Heat gives it in the stack.
+
+    They differ where removal policies have left out numbers.
+    """
+    return {name: _heats_name(name, path) for name, path in keys.items()}
+
+
+def _heats_name(name: MemberName, path: str) -> MemberName:
+    steps = path.split("/")
+    for place in reversed(range(len(steps))):
+        rest = "/".join((*steps[:place], *steps[place + 1 :]))
+        if rest == name.role and steps[place].isdecimal() and len(steps[place]) <= _DIGITS:
+            return MemberName(name.role, int(steps[place]))
+    return name
+
+
 def unnumbered_roles(
     paths: Mapping[str, str], scaling: Mapping[str, ScalingGroup]
 ) -> frozenset[str]:

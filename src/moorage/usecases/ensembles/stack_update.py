@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import IMPORTED, MemberName
+from moorage.domain.ensembles import IMPORTED, MemberName, Selector
 from moorage.domain.errors import InUse
 from moorage.domain.refusal_commands import to_remove_member
 from moorage.usecases.decide.member_places import (
@@ -23,6 +23,7 @@ from moorage.usecases.ensembles.shrink import Reduction, leaving_members
 from moorage.usecases.ensembles.size_changes import RoleCounts
 from moorage.usecases.ensembles.stack_members import (
     StackServers,
+    heats_names,
     members_after,
     role_paths,
     unnumbered_roles,
@@ -76,7 +77,9 @@ def stack_update(
         InvalidDescription: a server is named twice.
         InUse: a server that would join is a member of another ensemble.
     """
-    keys = compiled.keys
+    names = heats_names(compiled.keys)
+    keys = {names[name]: path for name, path in compiled.keys.items()}
+    described = _with_names(described, names)
     paths = role_paths(keys, compiled.scaling)
     sorted_servers = StackServers.of(paths, unnumbered_roles(paths, compiled.scaling), servers)
     base = replace(described, members=()) if stored is None else stored
@@ -132,6 +135,25 @@ def stack_update(
         differs=bool(changed or restated) or _differs(base, after),
         notes=(*notes, *_kept_servers(after, before, changed)),
     )
+
+
+def _with_names(described: Ensemble, names: Mapping[MemberName, MemberName]) -> Ensemble:
+    """The ensemble, in whose policies members have these names."""
+    if all(name == other for name, other in names.items()):
+        return described
+    policies = tuple(
+        replace(
+            one,
+            members=tuple(
+                selector
+                if selector.member is None
+                else Selector(member=names.get(selector.member, selector.member))
+                for selector in one.members
+            ),
+        )
+        for one in described.policies
+    )
+    return replace(described, policies=policies)
 
 
 def _size(
