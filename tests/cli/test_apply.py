@@ -164,3 +164,17 @@ def test_a_mistake_names_the_file_and_the_line(sim: Cli, file: File) -> None:
     assert told.status != 0
     assert "app.yaml" in told.err
     assert "unknown field flavour" in told.err
+
+
+def test_a_role_with_alternatives_grows(sim: Cli, file: File) -> None:
+    """Only its count and its servers differ, not the alternatives."""
+    choices = [{"flavor": "m1.xlarge"}, {"resources": {"VCPU": 1, "MEMORY_MB": 512}}]
+    file.body |= {"members": [{"name": "db", "count": 1, "alternatives": choices}], "policies": []}
+    assert file(sim, "apply", "--hold", "10m").status == 0
+    assert file(sim, "diff").out == ""
+    file.members[0] |= {"count": 2, "server": {"image": "debian"}}
+    told = file(sim, "diff").out
+    assert "alternatives" not in told, told
+    assert "count 1 -> 2" in told
+    assert file(sim, "apply", "--hold", "10m").status == 0
+    assert file(sim, "diff").out == ""

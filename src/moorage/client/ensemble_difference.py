@@ -158,6 +158,7 @@ def _roles(
         if role.count != before.count:
             yield Difference("role", name, "count", before.count, role.count)
         after = _with_flavor(role, flavors)
+        before, after = _with_choices_alone(before), _with_choices_alone(after)
         for field in _COMPARED:
             old, new = getattr(before, field), getattr(after, field)
             if _comparable(old) != _comparable(new):
@@ -165,6 +166,12 @@ def _roles(
     for name, role_there in there.items():
         if name not in described and role_there.count:
             yield Difference("role", name, None, role_there, None)
+
+
+def _with_choices_alone(role: RoleDescription) -> RoleDescription:
+    """The role, whose alternatives do not repeat what it says for all of them."""
+    alone = (replace(one, count=1, tags=frozenset(), server=None) for one in role.alternatives)
+    return replace(role, alternatives=tuple(alone))
 
 
 def _description(role: Role) -> RoleDescription:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.testing.service import Service
+from moorage.testing.service import OPERATOR, Service
 
 ROOT = Path(__file__).parents[3]
 FLEET = """\
@@ -21,7 +21,8 @@ flavors:
   - {name: m1.small, resources: {VCPU: 1}}
   - {name: m1.medium, resources: {VCPU: 2}}
 """
-BIG = {"resources": {"VCPU": 4}, "required": ["HW_CPU_X86_AVX512F"]}
+AVX = "HW_CPU_X86_AVX512F"
+BIG = {"resources": {"VCPU": 4}, "required": [AVX]}
 SMALL = {"flavor": "m1.medium"}
 
 
@@ -211,3 +212,39 @@ def test_devices_that_only_a_later_choice_takes() -> None:
         assert sorted(taken(decided).values()) == [1, 1, 2, 2]
     finally:
         found.close()
+
+
+def test_how_many_more_of_the_whole(service: Service) -> None:
+    found = made(service, described(2))
+    path = {"fit": {"ensemble_id": found["ensemble"]["id"]}}
+    answer = service.call("POST", "/capacity/fit", path)
+    assert answer.status_code == 200, answer.text
+    assert answer.json["fit"]["additional"] >= 1
+
+
+def test_alternatives_without_a_common_class() -> None:
+    choices = [{"resources": {"VCPU": 30}}, {"resources": {"MEMORY_MB": 1000}}]
+    found = Service((ROOT / "fleets/edge.yaml").read_text("utf-8"))
+    try:
+        role = {"name": "u", "count": 3, "alternatives": choices}
+        decided = made(found, {"name": "e", "members": [role]}, max_additional=["u"])["decision"]
+        assert decided["max_additional"]["u"]["count"] > 0
+    finally:
+        found.close()
+
+
+def test_a_fence_that_refuses_every_choice_is_explained(service: Service) -> None:
+    fence = {"type": "fence", "members": ["web"], "domains": ["r2"]}
+    body = {"ensemble": {**described(9, fence), "decide": {}}}
+    answer = service.call("POST", "/ensembles", body, caller=OPERATOR)
+    assert answer.status_code == 409, answer.text
+
+
+def test_hosts_that_are_closed_to_a_tag_are_closed_to_every_choice(service: Service) -> None:
+    """An ensemble keeps what is tagged away from its host; a choice of a tagged role is tagged."""
+    alone = {"type": "exclusive", "members": ["x"], "level": "rack", "against": "tag:noisy"}
+    quiet = {"name": "x", "count": 1, "resources": {"VCPU": 1}, "required": [AVX]}
+    made(service, {"name": "quiet", "members": [quiet], "policies": [alone]})
+    found = made(service, described(4, tags=["noisy"]))["decision"]
+    assert set(taken(found).values()) == {1}, "the fast host is in the rack of the quiet one"
+    assert len({one["domains"]["rack"] for one in found["assignments"]}) == 1

@@ -2,6 +2,7 @@
 
 from tests.api.native.conftest import refused
 from tests.api.native.test_stacks import (
+    APART,
     OTHER_PATH,
     PATH,
     STACK,
@@ -9,6 +10,7 @@ from tests.api.native.test_stacks import (
     claimed,
     deleted,
     group,
+    members,
     put,
     running,
     stack,
@@ -82,3 +84,24 @@ def test_a_held_place_is_no_server(service: Service) -> None:
     body = {"stack": {**stack({"db": group(1)}, servers={"db/0": held})["stack"], "name": "b"}}
     made = service.call("PUT", OTHER_PATH, body).json["stack"]
     assert "no allocations" in made["notes"][0]
+
+
+def test_members_have_the_numbers_that_heat_gives(service: Service) -> None:
+    """A server is removed by its id; its name is given to no other, then or later."""
+    put(service, {"web": group(3, "m1.small", APART)})
+    servers = {f"web/{name[4]}": one for name, one in claimed(service, list_of(3)).items()}
+    smaller = group(2, "m1.small", APART)
+    smaller["properties"]["removal_policies"] = [{"resource_list": [servers["web/1"]]}]
+    found = put(service, {"web": smaller}, servers=servers)
+    assert found["keys"] == {"web[0]": "web/0", "web[2]": "web/2"}
+    kept = {path: one for path, one in servers.items() if path != "web/1"}
+    assert {f"web/{n[4]}": one["server_id"] for n, one in members(service).items()} == kept
+    more = {"servers": kept, "removed": {"web": ["1"]}}
+    grown = put(service, {"web": group(3, "m1.small", APART)}, **more)
+    assert grown["keys"] == {f"web[{n}]": f"web/{n}" for n in (0, 2, 3)}
+    there = {f"web/{n[4]}": one["server_id"] for n, one in members(service).items()}
+    assert there == kept | {"web/3": None}
+
+
+def list_of(count: int) -> list[str]:
+    return [f"web[{n}]" for n in range(count)]

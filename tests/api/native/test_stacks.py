@@ -480,24 +480,3 @@ def test_a_scaling_group_keeps_the_size_to_which_it_was_scaled(service: Service)
     named = {f"asg/x{n}": running(service, f"h{n + 1}") for n in range(4)}
     more = put(service, {"asg": scaling(3)}, servers=named)
     assert len(more["keys"]) == 4, "it has grown without asking"
-
-
-def test_members_have_the_numbers_that_heat_gives(service: Service) -> None:
-    """A server is removed by its id; its name is given to no other, then or later."""
-    put(service, {"web": group(3, "m1.small", APART)})
-    servers = {f"web/{name[4]}": one for name, one in claimed(service, list_of(3)).items()}
-    smaller = group(2, "m1.small", APART)
-    smaller["properties"]["removal_policies"] = [{"resource_list": [servers["web/1"]]}]
-    found = put(service, {"web": smaller}, servers=servers)
-    assert found["keys"] == {"web[0]": "web/0", "web[2]": "web/2"}
-    kept = {path: one for path, one in servers.items() if path != "web/1"}
-    assert {f"web/{n[4]}": one["server_id"] for n, one in members(service).items()} == kept
-    more = {"servers": kept, "removed": {"web": ["1"]}}
-    grown = put(service, {"web": group(3, "m1.small", APART)}, **more)
-    assert grown["keys"] == {f"web[{n}]": f"web/{n}" for n in (0, 2, 3)}
-    there = {f"web/{n[4]}": one["server_id"] for n, one in members(service).items()}
-    assert there == kept | {"web/3": None}
-
-
-def list_of(count: int) -> list[str]:
-    return [f"web[{n}]" for n in range(count)]

@@ -146,7 +146,7 @@ def _named_hosts(built: BuiltProblem, rule: PolicyRule) -> dict[str, int]:
     left: dict[MemberName, Bools] = {}
     for one in problem.primitives:
         if one.policy == rule.statement.name and isinstance(one, OnlyOn | NeverOn):
-            mask = permitted_hosts(one, built.considered)
+            mask = permitted_hosts(one, len(problem.hosts))[: problem.host_count]
             for member in one.members:
                 left[member] = left.get(member, mask) & mask
     moving = [mask for member, mask in left.items() if member not in built.request.fixed]

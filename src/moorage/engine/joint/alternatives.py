@@ -160,6 +160,11 @@ def _roles(role: Role) -> Iterator[Role]:
         yield replace(one, name=f"{role.name}{_SEPARATOR}{number}", alternatives=())
 
 
+def role_described(name: str) -> str:
+    """The role of the request that a role of the problem stands for."""
+    return name.partition(_SEPARATOR)[0]
+
+
 def constant_cost(problem: Problem) -> int:
     """What the encoding adds to the objective's cost of every placement."""
     if not problem.choices or problem.objective is None:

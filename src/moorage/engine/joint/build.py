@@ -11,7 +11,7 @@ import numpy as np
 
 from moorage.domain import deadline
 from moorage.domain.errors import InvalidDescription
-from moorage.engine.joint.alternatives import alternatives_of
+from moorage.engine.joint.alternatives import alternatives_of, role_described
 from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.device_constraints import device_constraints, device_filters, empty_proof
 from moorage.engine.joint.policy_rules import fence_rules, resolve_policies
@@ -374,7 +374,7 @@ def _closed_filters(
     """The closed hosts that concern a role: the key of `closed`, and the filter."""
     for key, mask in masks.items():
         reason, _, only = key.partition(_ROLE_SEPARATOR)
-        if only in {"", role.name}:
+        if only in {"", role_described(role.name)}:
             yield key, (reason, mask)
 
 

@@ -192,8 +192,9 @@ class _Copies:
 
     def _jointly(self, number: int) -> AdditionalMembers:
         """Count copies beyond `number` that fit if all are placed jointly."""
-        if self._ensemble.keeps_others_out or any(r.groups for r in self._ensemble.roles):
-            # Exclusive ensembles and devices are not expressed in the joint problem.
+        roles = self._ensemble.roles
+        if self._ensemble.keeps_others_out or any(r.groups or r.alternatives for r in roles):
+            # Exclusive ensembles, devices and alternatives are not expressed in the joint problem.
             return AdditionalMembers(number, exact=number == 0)
         if number == 0:
             return AdditionalMembers(0, exact=True)

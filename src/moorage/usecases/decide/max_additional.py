@@ -163,6 +163,9 @@ class _Search:
             rows = [problem.roles.index(name) for name in names]
             # Of each class at least what the most modest alternative takes.
             demand = problem.demand[rows].min(axis=0)
+            if len(rows) > 1 and not demand.any():
+                rooms.append(most)  # no class is common to them: nothing bounds their number
+                continue
             allowed = problem.allowed[rows, : problem.host_count].any(axis=0)
             free = problem.free[: problem.host_count][allowed][:, demand > 0]
             rooms.append(int((free // demand[demand > 0]).min(axis=1).sum()) if free.size else 0)
