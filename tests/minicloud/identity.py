@@ -53,7 +53,7 @@ def endpoints(layout: Layout) -> dict[str, str]:
 
 
 def connection(layout: Layout, user: str = "admin", project: str = "admin") -> Connection:
-    """A user of this cloud."""
+    """A user of this cloud, patient with a Placement that is being started again."""
     return openstack.connect(
         auth_url=layout.identity,
         username=user,
@@ -64,6 +64,7 @@ def connection(layout: Layout, user: str = "admin", project: str = "admin") -> C
         region_name="RegionOne",
         load_yaml_config=False,
         load_envvars=False,
+        placement_connect_retries=5,
     )
 
 
