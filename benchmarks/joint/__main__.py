@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--set", choices=SETS, default="tune", dest="which")
     parser.add_argument("--streams", type=int, help="only so many streams at each of 60 and 75 %%")
     parser.add_argument("--http", type=int, metavar="HOSTS", help="only `moorage serve`")
+    parser.add_argument("--planners", default="auto", help="its planner processes")
     parser.add_argument("--engine", choices=ENGINES, default="sqlite", help="its database")
     parser.add_argument("--trace", type=Path, help="only a directory of a cluster trace")
     parser.add_argument("--reassignment", type=Path, help="only one of machine reassignment")
@@ -70,7 +71,8 @@ def _rows(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     if args.http:
         first = int(args.loads.split(",")[0]) / 100
-        yield "http", over_http.measure(args.http, first, args.which, engine=args.engine)
+        service = over_http.Service(args.engine, args.planners)
+        yield "http", over_http.measure(service, args.http, first, args.which)
         return
     yield from _cells(args)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -61,20 +62,34 @@ _LIMITS: Final = (
 )
 
 
+@dataclass(frozen=True)
+class Service:
+    """How `moorage serve` is started."""
+
+    engine: str
+    """Its database."""
+    planners: str
+    """Planner processes, or `auto`."""
+
+
 def measure(
-    hosts: int, load: float, which: str, *, engine: str, members: int = 100
+    service: Service, hosts: int, load: float, which: str, *, members: int = 100
 ) -> dict[str, Any]:
     """One row: the start, the decisions of one client, and those of sixteen."""
     fleet = make_fleet(hosts, load=load, seed=SETS[which] + hosts)
-    with tempfile.TemporaryDirectory() as name, database(engine, Path(name), "ledger") as kept:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        database(service.engine, Path(name), "ledger") as kept,
+    ):
         folder = Path(name)
         bookings = fill(kept.url, fleet)
         started = time.monotonic()
-        with ours(kept, folder, *_LIMITS) as server:
+        with ours(kept, folder, *_LIMITS, "--planners", service.planners) as server:
             row: dict[str, Any] = {
                 "hosts": hosts,
                 "members": members,
-                "engine": engine,
+                "engine": service.engine,
+                "planners": service.planners,
                 "load": round(100 * load),
                 "set": which,
                 "bookings": bookings,

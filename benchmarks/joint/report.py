@@ -69,7 +69,7 @@ def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> 
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    names = ("set", "members", "hosts", "load", "family", "format", "name", "engine")
+    names = ("set", "members", "hosts", "load", "family", "format", "name", "engine", "planners")
     return tuple(f"{row.get(name, ''):>9}" for name in names)
 
 
@@ -189,7 +189,7 @@ def _over_http(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield NOT_RUN
         return
     yield (
-        "| database | hosts, bookings | seconds until ready"
+        "| database, planners | hosts, bookings | seconds until ready"
         " | members: one client, p50 / p95 | refused"
         " | 16 clients, 20 members: a second | p50 / p95 | processor each | statuses"
         " | MiB: biggest process, all |"
@@ -201,7 +201,8 @@ def _over_http(rows: list[dict[str, Any]]) -> Iterator[str]:
         missed = row["hosts"] == RATE_HOSTS and rate < RATE
         statuses = ", ".join(f"{count} x {status}" for status, count in many["statuses"].items())
         yield (
-            f"| {row['engine']} | {row['hosts']:,}, {row['bookings']:,} | {row['ready']}"
+            f"| {row['engine']}, {row['planners']}"
+            f" | {row['hosts']:,}, {row['bookings']:,} | {row['ready']}"
             f" | {row['members']}: {_times(row['one client'], {})} | {sum(row['refused'].values())}"
             f" | {f'**{rate}**' if missed else rate} | {_times(many['seconds'], {})}"
             f" | {_seconds(many['cpu of a decision'])} | {statuses}"

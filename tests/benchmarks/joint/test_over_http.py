@@ -8,7 +8,7 @@ from benchmarks.joint.fleet import make_fleet
 def test_a_service_decides_for_one_client_and_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(over_http, "SINGLE", 1)
     monkeypatch.setattr(over_http, "PER_CLIENT", 1)
-    found = over_http.measure(400, 0.4, "tune", engine="sqlite", members=12)
+    found = over_http.measure(over_http.Service("sqlite", "1"), 400, 0.4, "tune", members=12)
     assert found["bookings"] > 400
     assert found["refused"] == {}
     assert found["sixteen"]["statuses"] == {"201": over_http.CLIENTS}
