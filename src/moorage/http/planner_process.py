@@ -7,7 +7,6 @@ others'. Planners share one socket; one with more requests than another pauses b
 
 from __future__ import annotations
 
-import gc
 import io
 import logging
 import select
@@ -64,11 +63,9 @@ def main(config: Mapping[str, Any]) -> None:
     make: Callable[[Mapping[str, Any]], Mapping[str, Application]]
     make = getattr(import_module(module), name)
     applications = make({**config["settings"], "worker": f"planner-{config['number']}"})
-    gc.collect()
     # A joint decision makes hundreds of thousands of objects and few cycles: looking for those each
     # 700 new ones (as Python 3.11 does) takes a third of its time.
-    gc.set_threshold(_NEW, 10, 10)
-    gc.freeze()  # long-lived objects: exclude them from collection
+    child_main.collect_seldom(_NEW)
     status = ProcessStatus(config["status"])
     threads = _RequestThreads(applications, config["threads"], config["stuck_seconds"])
     with socket.socket(fileno=config["listener"]) as listener:

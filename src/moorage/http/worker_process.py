@@ -7,7 +7,6 @@ worker is replaced. Heartbeats and counts go to memory that all processes share.
 
 from __future__ import annotations
 
-import gc
 import ssl
 from functools import partial
 from importlib import import_module
@@ -49,11 +48,9 @@ def main(config: Mapping[str, Any]) -> None:
     module, _, name = config["application"].partition(":")
     make: Callable[[Mapping[str, Any]], Application] = getattr(import_module(module), name)
     application = make({**config["settings"], "worker": str(config["number"])})
-    gc.collect()
     # Requests make few cycles, but thousands of objects: looking for those each 700 new ones (as
     # Python 3.11 does) takes a fiftieth of a small request's time.
-    gc.set_threshold(_NEW, 10, 10)
-    gc.freeze()  # long-lived objects: exclude them from collection
+    child_main.collect_seldom(_NEW)
     tls = Tls(**config["tls"]) if config["tls"] else None
     status = ProcessStatus(config["status"])
     serve(

@@ -43,6 +43,8 @@ OVERRUN: Final = 75
 _OVERRUN_SECONDS: Final = 3.0
 """Past the limit; the client has stopped waiting by then."""
 _BEAT_SECONDS: Final = 0.5
+_NEW: Final = 100_000
+"""Objects more than before, until the collector looks for cycles among them."""
 
 
 def main(config: Mapping[str, Any]) -> None:
@@ -57,6 +59,7 @@ def main(config: Mapping[str, Any]) -> None:
     module, _, name = config["solver"].partition(":")
     solver: Solver = getattr(import_module(module), name)(*config.get("arguments", ()))
     solver.solve(toy_problem(), time_limit=5 * SECOND, seed=0)
+    child_main.collect_seldom(_NEW)
     resource.setrlimit(resource.RLIMIT_DATA, (config["memory"], config["memory"]))
     listener = socket.socket(fileno=config["listener"])
     waits, leaves = select.poll(), process_queue.sighup_descriptor()
