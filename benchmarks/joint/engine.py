@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Relaxation
     from moorage.domain.period import Duration
     from moorage.domain.requests import EnsembleRequest
-    from moorage.engine.joint.build import BuiltProblem, Closed
+    from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.host_filters import Closed
     from moorage.engine.state.snapshot import Snapshot
 
 LEAST: Final = SECOND // 1000

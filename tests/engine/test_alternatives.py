@@ -28,11 +28,11 @@ from moorage.testing.problems import random_built
 CASES = int(os.environ.get("MOORAGE_ALTERNATIVES", "150"))
 
 
-def with_alternatives(seed: int, **more: Any) -> BuiltProblem:
+def with_alternatives(seed: int, *, servers: int = 0, **more: Any) -> BuiltProblem:
     """A random problem, some of whose roles have one or two alternatives."""
-    built = random_built(seed, hosts=4, members=3, **more)
+    built = random_built(seed, hosts=4, members=3, servers=servers, **more)
     dice = random.Random(seed)
-    others = random_built(seed + 1_000_000, hosts=4, members=3).request.roles
+    others = random_built(seed + 1_000_000, hosts=4, members=3, servers=servers).request.roles
     roles = []
     for number, role in enumerate(built.request.roles):
         found = [
@@ -98,10 +98,11 @@ def objective(built: BuiltProblem, rows: list[int], free: Any) -> int:
             )
 
 
-def test_the_encoding_means_what_the_policies_say() -> None:
+@pytest.mark.parametrize("servers", [0, 3])
+def test_the_encoding_means_what_the_policies_say(servers: int) -> None:
     counts: Counter[str] = Counter()
     for seed in range(CASES):
-        built = with_alternatives(seed, fixed=0.0)
+        built = with_alternatives(seed, fixed=0.0, servers=servers)
         if built.alternatives is None:
             continue
         expected = best(built)
@@ -118,10 +119,11 @@ def test_the_encoding_means_what_the_policies_say() -> None:
     assert counts["second"] > 10
 
 
+@pytest.mark.parametrize("servers", [0, 3])
 @pytest.mark.parametrize("partial", [False, True])
-def test_every_solver_agrees(*, partial: bool) -> None:
+def test_every_solver_agrees(servers: int, *, partial: bool) -> None:
     for seed in range(CASES):
-        built = with_alternatives(seed, partial=partial)
+        built = with_alternatives(seed, partial=partial, servers=servers)
         if built.alternatives is None:
             continue
         problem = built.problem

@@ -19,7 +19,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.fleet import ChildClass, DomainClass, Fleet, HostClass, KnownHosts, SharingClass
 from moorage.domain.fleet_places import rules_of
 from moorage.domain.providers import Inventory
-from moorage.domain.topology import HOST
+from moorage.domain.topology import OWN_LEVELS
 from moorage.heat import typed_yaml
 from moorage.heat.yaml_tree import YamlLimits, parse
 
@@ -116,8 +116,8 @@ def _refuse_former(top: YamlNode) -> None:
 
 def _levels(node: YamlNode) -> tuple[str, ...]:
     levels = typed_yaml.texts(node)
-    if HOST in levels:
-        raise node.invalid(f"{HOST} is the lowest level of every tree by itself; leave it out")
+    if taken := sorted(OWN_LEVELS.intersection(levels)):
+        raise node.invalid(f"{taken[0]} is a level of every tree by itself; leave it out")
     return levels
 
 

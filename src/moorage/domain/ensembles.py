@@ -59,6 +59,14 @@ class MemberName:
         return cls(match["role"], int(match["index"]))
 
 
+class MemberKind(StrEnum):
+    """What a member is, which says where it may be placed."""
+
+    SERVER = "server"
+    SLICE = "slice"
+    """On a server that offers resources of its own."""
+
+
 class GroupKind(StrEnum):
     """What a request group stands for; placing treats all alike."""
 
@@ -114,7 +122,7 @@ class Role:
 
     name: str
     resources: Amounts
-    kind: str = "server"
+    kind: str = MemberKind.SERVER
     flavor: str | None = None
     """The flavor's name, when the description named one; `resources` holds what it meant then."""
     required: tuple[frozenset[Trait], ...] = ()
@@ -141,11 +149,18 @@ class Role:
     host_checks: tuple[str, ...] = ()
     """Extra specs and image properties that Nova compares with the host itself, and Moorage does
     not know of hosts."""
+    on_server: str | None = None
+    """Of slices: the server on which they must be, by its id or that of its provider; None: any."""
 
     @property
     def choices(self) -> tuple[Role, ...]:
         """The role itself, its members' first choice, and its alternatives."""
         return (self, *self.alternatives)
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether its members are placed on servers that offer slices, and not on hosts."""
+        return self.kind == MemberKind.SLICE
 
 
 @dataclass(frozen=True, slots=True)

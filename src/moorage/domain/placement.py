@@ -1,7 +1,8 @@
 """A placement: the total assignment of members to hosts, as policies look at it.
 
 Hosts are integers (rows of the problem), so that meanings stay cheap; what a host is called
-is the engine's affair. `PolicyView` is what policies may ask about the fleet.
+is the engine's affair. A server on which slices are placed is a row as well. `PolicyView` is what
+policies may ask about the fleet.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class PolicyView(Protocol):
         """How many hosts there are; rows are `range(host_count)`."""
 
     def domains(self, level: Level) -> Sequence[int]:
-        """Per host: the number of its domain at `level`, or -1. For `host`, the row itself."""
+        """Per host: the number of its domain at `level`, or -1.
+
+        At the level `host` the row itself, but for servers that offer slices the row of their host.
+        """
 
     def hosts_without_domain(self, level: Level) -> frozenset[int]:
         """Hosts that are in no domain of the level."""
@@ -76,8 +80,10 @@ class PolicyView(Protocol):
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
         """Hosts that have every one of the traits."""
 
-    def hosts_with_foreign(self, forbids: Callable[[Occupant], bool]) -> frozenset[int]:
-        """Hosts with a foreign consumer that `forbids` tells by its project and tags."""
+    def hosts_beside_foreign(
+        self, forbids: Callable[[Occupant], bool], level: Level
+    ) -> frozenset[int]:
+        """Hosts in a domain with a foreign consumer that `forbids` tells by project and tags."""
 
     def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """Consumers booked on the host's tree that are not of this ensemble."""

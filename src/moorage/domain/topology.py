@@ -3,7 +3,8 @@
 A *tree* (`location`, `power`, `network`, ...) has an ordered list of *levels* from the
 top down (`zone`, `rack`); every domain has one level, and its parent has a higher one.
 A host (a root provider) is attached to at most one domain per tree and is itself the
-lowest level, `host`, of every tree. Nested providers inherit their root's place.
+lowest level, `host`, of every tree. Nested providers inherit their root's place. Below it is the
+level `server`: a server that offers slices is a domain of it, and stands on its host.
 
 Distance in a tree: 0 on the same host; otherwise the number of levels, `host` included,
 at which the two hosts differ, that is one plus the number of levels between `host` and
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 HOST: Final = "host"
 """The level of the hosts themselves, in every tree."""
+
+SERVER: Final = "server"
+"""The level of servers that offer slices, in every tree; hosts themselves have no domain there."""
+
+OWN_LEVELS: Final = frozenset({HOST, SERVER})
+"""The levels that every tree has by itself."""
 
 DEFAULT_TREE: Final = "location"
 
@@ -125,12 +132,12 @@ class Topology:
         return cls(levels=dict(levels), domains=known, attachments=attached, lines=lines)
 
     def find_level(self, name: str, tree: str = DEFAULT_TREE) -> Level:
-        """The level of that name; `host` exists in every tree.
+        """The level of that name; `host` and `server` exist in every tree.
 
         Raises:
             UnknownName: the tree has no such level.
         """
-        if name != HOST and name not in self.levels.get(tree, ()):
+        if name not in OWN_LEVELS and name not in self.levels.get(tree, ()):
             raise UnknownName("level", f"{tree}:{name}", path="level")
         return Level(tree, name)
 
@@ -163,6 +170,8 @@ class Topology:
         """The domain of `level` that holds the host named `host`, or None."""
         if level.name == HOST:
             return host
+        if level.name == SERVER:
+            return None
         leaf = self.attachments.get((level.tree, host))
         return None if leaf is None else self.ancestor(level.tree, leaf, level.name)
 
@@ -172,9 +181,9 @@ EMPTY: Final = Topology(levels={}, domains={}, attachments={})
 
 def _check_levels(tree: str, names: tuple[str, ...]) -> None:
     path = f"levels.{tree}"
-    if HOST in names:
+    if taken := sorted(OWN_LEVELS.intersection(names)):
         raise InvalidDescription(
-            f"tree {tree}: {HOST} is the lowest level of every tree by itself; leave it out",
+            f"tree {tree}: {taken[0]} is a level of every tree by itself; leave it out",
             path=path,
         )
     if len(set(names)) < len(names):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.ensembles import KEEPING
-from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
 from moorage.policies.contract import Example, Violation, Weaker
 from moorage.policies.levels import (
     domains_text,
@@ -36,7 +36,8 @@ class Exclusive:
 
     `against` says who is foreign: consumers of `other_projects` (the default), all `others`
     that are not of this ensemble, or those tagged `tag:<name>`. Members of the ensemble itself
-    never are. While the ensemble is placed, its domains are closed to foreign consumers.
+    never are. While the ensemble is placed, its domains are closed to foreign consumers. At the
+    level `server` it is about slices; a member that is a server shares itself with nobody.
     Broken by one for every member in a domain with a foreigner.
     """
 
@@ -101,7 +102,7 @@ class Exclusive:
         """One for each member whose domain holds a foreign consumer."""
         level = Level(self.tree, self.level)
         return (
-            *members_without_domain(edge, placement, level),
+            *(() if level.name == SERVER else members_without_domain(edge, placement, level)),
             *self._shared(edge, placement, level),
         )
 
@@ -130,18 +131,11 @@ class Exclusive:
     ) -> Iterable[Primitive]:
         """Bans the hosts of domains that hold a foreign consumer."""
         level = Level(self.tree, self.level)
-        hosts = self._closed(fleet, level)
+        hosts = fleet.hosts_beside_foreign(lambda one: self.forbids(one, fleet.project_id), level)
         if hosts:
             yield NeverOn(policy=name, members=edge, weight=weight, hosts=hosts)
-        yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
-
-    def _closed(self, fleet: PolicyView, level: Level) -> frozenset[int]:
-        foreign = fleet.hosts_with_foreign(lambda one: self.forbids(one, fleet.project_id))
-        if level.name == HOST:
-            return foreign
-        domains = fleet.domains(level)
-        taken = {domains[host] for host in foreign} - {-1}
-        return frozenset(host for host, domain in enumerate(domains) if domain in taken)
+        if level.name != SERVER:
+            yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """Domains without foreign consumers."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.disclosure import said_names
-from moorage.domain.topology import DEFAULT_TREE, HOST, Level, Topology
+from moorage.domain.topology import DEFAULT_TREE, HOST, OWN_LEVELS, SERVER, Level, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +56,8 @@ class HypotheticalFleet:
 
     def domains(self, level: Level) -> Sequence[int]:
         """Every host has a domain at every level."""
-        return range(self.host_count) if level.name == HOST else [0] * self.host_count
+        own = level.name in OWN_LEVELS
+        return range(self.host_count) if own else [0] * self.host_count
 
     def domain_name(self, level: Level, domain: int) -> str:
         """A generated name."""
@@ -98,9 +99,8 @@ class HypotheticalFleet:
         bits = sum(1 << self._bit(f"trait:{trait}") for trait in traits)
         return frozenset(row for row in range(self.host_count) if row & bits == bits)
 
-    def hosts_with_foreign(
-        self,
-        forbids: Callable[[Occupant], bool],
+    def hosts_beside_foreign(
+        self, forbids: Callable[[Occupant], bool], level: Level
     ) -> frozenset[int]:
         """None."""
         return frozenset()
@@ -114,6 +114,8 @@ class HypotheticalFleet:
 
     def implies(self, fine: Level, coarse: Level) -> bool:
         """Whether members in one domain of `fine` are always in one domain of `coarse`."""
+        if SERVER in {fine.name, coarse.name}:
+            return fine.name == SERVER
         if fine.name == HOST or (fine.tree, fine.name) == (coarse.tree, coarse.name):
             return True
         if fine.tree != coarse.tree or coarse.name == HOST:

@@ -154,9 +154,8 @@ class IdealFleet:
         """Every host."""
         return frozenset(range(self.host_count))
 
-    def hosts_with_foreign(
-        self,
-        forbids: Callable[[Occupant], bool],
+    def hosts_beside_foreign(
+        self, forbids: Callable[[Occupant], bool], level: Level
     ) -> frozenset[int]:
         """None."""
         return frozenset()

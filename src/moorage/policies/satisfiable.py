@@ -3,7 +3,8 @@
 Decided on an ideal fleet (`ideal_fleet`) by a bounded search (`ideal_search`): members are placed
 one after the other, equal domains are tried once, and a primitive prunes as soon as the remaining
 members cannot satisfy it. A placement found is checked by the policies' meanings. What depends on a
-real fleet (`fence`, `ban`, `exclusive`, traits, sizes) is not checked here.
+real fleet (`fence`, `ban`, `exclusive`, traits, sizes, servers that offer slices) is not checked
+here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
-from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
 from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealFleet, levels_by_tree, usual_rank
 from moorage.policies.ideal_search import BudgetExceeded, search
 from moorage.policies.registry import parse
@@ -147,11 +148,13 @@ def _rules(
     roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
 ) -> list[_Rule]:
     rules = [_rule(one, roles, members) for one in statements]
-    return [rule for rule in rules if rule.statement.required and _at_creation(rule)]
+    return [rule for rule in rules if rule.statement.required and _is_judged(rule)]
 
 
-def _at_creation(rule: _Rule) -> bool:
-    return Phase.CREATE in rule.statement.phases
+def _is_judged(rule: _Rule) -> bool:
+    """Whether the rule holds at creation, on hosts: how many servers they have is not known."""
+    level = _level(rule)
+    return Phase.CREATE in rule.statement.phases and (level is None or level.name != SERVER)
 
 
 def _rule(

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
-from moorage.domain.topology import HOST, Level
+from moorage.domain.topology import HOST, SERVER, Level
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.policies.primitives import NeverOn, OnlyOn, SameDomain, Skew
 from moorage.policies.registry import parse
@@ -39,8 +39,8 @@ def contradictory(
     Raises:
         UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
-    fleet = HypotheticalFleet(levels)
-    posted = _post(list(roles), list(members), list(statements), fleet)
+    fleet, roles = HypotheticalFleet(levels), list(roles)
+    posted = _post(roles, list(members), list(statements), fleet)
 
     @cache
     def together(level: Level) -> JoinedMembers:
@@ -50,7 +50,10 @@ def contradictory(
     counted = (one for one in posted if not isinstance(one, OnlyOn | NeverOn | SameDomain | Skew))
     if any(together(one.level).violate(one) for one in counted):
         return True
-    return fleet.complete and _has_no_host(posted, together(Level("", HOST)), fleet)
+    slices = any(one.is_slice for role in roles for one in role.choices)
+    # Slices on one host need not be on one server of it.
+    alone = together(Level("", SERVER if slices else HOST))
+    return fleet.complete and _has_no_host(posted, alone, fleet)
 
 
 def _post(

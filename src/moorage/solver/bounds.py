@@ -72,7 +72,8 @@ def _most_hosts(numbers: ProblemIndex) -> int:
 
     for constraint in numbers.constraints:
         if (
-            _hosts(constraint)
+            problem.hosts_are_domains
+            and _hosts(constraint)
             and constraint.required
             and isinstance(constraint.primitive, SameDomain)
         ):

@@ -7,18 +7,18 @@ told by one number.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role, Selector
+from moorage.domain.ensembles import MemberKind, MemberName, PolicyStatement, Role, Selector
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.resources import MAX_AMOUNT
-from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.domain.topology import HOST, SERVER, Attachment, Domain, Topology
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.terrain import Terrain, level_columns
 
@@ -44,6 +44,8 @@ class Host:
     occupants: tuple[Occupant, ...] = ()
     max_unit: int = MAX_AMOUNT
     step_size: int = 1
+    standing_on: str | None = None
+    """The host of a server that offers slices, `""` if it is on none; None: this is a host."""
 
 
 def terrain(hosts: Sequence[Host], topology: Topology, *, classes: tuple[str, ...] = ()) -> Terrain:
@@ -60,6 +62,11 @@ def terrain(hosts: Sequence[Host], topology: Topology, *, classes: tuple[str, ..
         [[host.used.get(name, 0) for name in classes] for host in hosts], dtype=np.int64
     ).reshape(shape)
     names = tuple(host.name for host in hosts)
+    standing_on = None
+    if any(host.standing_on is not None for host in hosts):
+        row_of = {name: row for row, name in enumerate(names)} | {"": -1}
+        on = (host.name if host.standing_on is None else host.standing_on for host in hosts)
+        standing_on = np.array([row_of[name] for name in on], dtype=np.int64)
     return Terrain(
         uuids=names,
         names=names,
@@ -72,8 +79,9 @@ def terrain(hosts: Sequence[Host], topology: Topology, *, classes: tuple[str, ..
         traits=_masks([host.traits for host in hosts]),
         aggregates=_masks([host.aggregates for host in hosts]),
         topology=topology,
-        levels=level_columns(topology, names),
+        levels=level_columns(topology, names, standing_on),
         occupants_of=lambda row: hosts[row].occupants,
+        standing_on=standing_on,
     )
 
 
@@ -187,23 +195,65 @@ def random_built(  # noqa: PLR0913 - what a random problem may have, by keyword
     policies: int = 4,
     fixed: float = 0.12,
     partial: bool = False,
+    servers: int = 0,
     parameters: Mapping[str, RandomParameters] | None = None,
 ) -> BuiltProblem:
     """A small problem with any policies, strengths, objective, fixed members and odd hosts.
 
     With `partial` the trees have gaps: racks without a zone, hosts in a zone without a rack,
-    hosts that stand nowhere. `parameters` says which policies there are, `PARAMETERS` by default.
+    hosts that stand nowhere. With `servers` there are so many that offer slices, and roles of
+    slices. `parameters` says which policies there are, `PARAMETERS` by default.
     """
     known = PARAMETERS if parameters is None else parameters
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     count = dice.randint(1, hosts)
-    fleet = _partial_terrain(dice, count) if partial else _random_terrain(dice, count)
-    return build_on_terrain(_random_request(dice, fleet, members, policies, fixed, known), fleet)
+    topology = _partial_topology(dice, count) if partial else _random_topology(dice, count)
+    rows = [_random_host(dice, f"h{i}") for i in range(count)]
+    fleet = terrain(rows, topology)
+    request = _random_request(dice, fleet, members, policies, fixed, known)
+    if servers:
+        rows += [_random_server(dice, f"s{i}", count) for i in range(servers)]
+        fleet = terrain(rows, topology)
+        request = _with_slices(dice, request, rows)
+    return build_on_terrain(request, fleet)
 
 
-def _random_terrain(dice: random.Random, count: int) -> Terrain:
+def _random_server(dice: random.Random, name: str, hosts: int) -> Host:
+    nowhere = dice.random() < 0.1  # noqa: PLR2004 - now and then its server has no host
+    standing_on = "" if nowhere else f"h{dice.randrange(hosts)}"
+    return replace(_random_host(dice, name), standing_on=standing_on)
+
+
+def _with_slices(
+    dice: random.Random, request: EnsembleRequest, rows: Sequence[Host]
+) -> EnsembleRequest:
+    """The request with some roles of slices, and some policies at the level of their servers."""
+    servers = [one.name for one in rows if one.standing_on is not None]
+    hosts = [one.name for one in rows if one.standing_on is None]
+    roles = tuple(
+        replace(
+            role,
+            kind=MemberKind.SLICE,
+            on_server=dice.choice(servers) if dice.random() < 0.1 else None,  # noqa: PLR2004
+        )
+        if dice.random() < 0.6  # noqa: PLR2004 - mostly slices
+        else role
+        for role in request.roles
+    )
+    slices = {role.name for role in roles if role.is_slice}
+    policies = [
+        replace(one, parameters=MappingProxyType({**one.parameters, "level": SERVER}))
+        if one.parameters.get("level") == HOST and dice.random() < 0.5  # noqa: PLR2004
+        else one
+        for one in request.policies
+    ]
+    fixed = {name: dice.choice(servers if name.role in slices else hosts) for name in request.fixed}
+    return replace(request, roles=roles, policies=tuple(policies), fixed=MappingProxyType(fixed))
+
+
+def _random_topology(dice: random.Random, count: int) -> Topology:
     racks, zones = dice.randint(1, 3), dice.randint(1, 2)
-    topology = Topology.build(
+    return Topology.build(
         {"location": ("zone", "rack"), "power": ("feed",)},
         [
             *(Domain(f"z{i}", "zone") for i in range(zones)),
@@ -219,12 +269,11 @@ def _random_terrain(dice: random.Random, count: int) -> Terrain:
             *(Attachment(f"h{i}", f"f{dice.randrange(2)}", "power") for i in range(count)),
         ],
     )
-    return terrain([_random_host(dice, f"h{i}") for i in range(count)], topology)
 
 
-def _partial_terrain(dice: random.Random, count: int) -> Terrain:
+def _partial_topology(dice: random.Random, count: int) -> Topology:
     parents = {f"r{i}": dice.choice(("z0", "z1", None)) for i in range(3)}
-    topology = Topology.build(
+    return Topology.build(
         {"location": ("zone", "rack"), "power": ("feed",)},
         [
             *(Domain(zone, "zone") for zone in ("z0", "z1")),
@@ -241,7 +290,6 @@ def _partial_terrain(dice: random.Random, count: int) -> Terrain:
             if (domain := dice.choice(places)) is not None
         ],
     )
-    return terrain([_random_host(dice, f"h{i}") for i in range(count)], topology)
 
 
 def _random_host(dice: random.Random, name: str) -> Host:

@@ -19,8 +19,9 @@ from moorage.domain.deadline import TimeExpired
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Element, closed_hosts_named
 from moorage.domain.period import SECOND
-from moorage.engine.joint.build import build_on_terrain, reason_of
+from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.counting import refuted
+from moorage.engine.joint.host_filters import reason_of
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from moorage.domain import deadline
 from moorage.domain.errors import InvalidDescription
-from moorage.engine.joint.alternatives import alternatives_of, role_described
+from moorage.engine.joint.alternatives import alternatives_of
 from moorage.engine.joint.cost import preference_scale
-from moorage.engine.joint.device_constraints import device_constraints, device_filters, empty_proof
+from moorage.engine.joint.device_constraints import device_constraints
+from moorage.engine.joint.host_filters import (
+    NO_CLOSED_HOSTS,
+    considered_rows,
+    eligible_rows,
+    filters_by_role,
+    rejected_rows,
+)
 from moorage.engine.joint.policy_rules import fence_rules, resolve_policies
 from moorage.engine.joint.policy_view import TerrainView
-from moorage.engine.joint.problem import Problem, mask_of
+from moorage.engine.joint.problem import Problem
 from moorage.engine.joint.standing_violations import relax_for_standing
 from moorage.engine.joint.terrain import cut_terrain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Level
     from moorage.engine.joint.alternatives import Alternatives
     from moorage.engine.joint.device_constraints import DeviceConstraints
+    from moorage.engine.joint.host_filters import Closed
     from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.standing_violations import StandingViolation
     from moorage.engine.joint.terrain import Terrain
@@ -38,21 +45,6 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
-
-Closed: TypeAlias = "Mapping[str, frozenset[str]]"
-NO_CLOSED_HOSTS: Final[Closed] = MappingProxyType({})
-"""All hosts may be used."""
-_ROLE_SEPARATOR: Final = "/"
-
-
-def closed_to_role(role: str, reason: str) -> str:
-    """The key in `BuiltProblem.closed` of hosts that are closed to one role only."""
-    return f"{reason}{_ROLE_SEPARATOR}{role}"
-
-
-def reason_of(key: str) -> str:
-    """The reason id in a key of `BuiltProblem.closed`."""
-    return key.partition(_ROLE_SEPARATOR)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +103,10 @@ def build_on_terrain(
     plain = request if alternatives is None else alternatives.plain
     roles = _used_roles(plain)
     devices = _device_constraints(plain, terrain, roles)
-    passes = _filters_by_role(terrain, roles, devices, closed)
+    passes = filters_by_role(terrain, roles, devices, closed)
     resolved = resolve_policies(request, terrain.topology)
     policy_view = policy_view or _policy_view(
-        request, terrain, _eligible_rows(terrain, roles, devices), alternatives, resolved
+        request, terrain, eligible_rows(terrain, roles, devices), alternatives, resolved
     )
     posted = tuple(_primitives(resolved, policy_view))
     standing: Mapping[str, StandingViolation] = {}
@@ -142,8 +134,8 @@ def build_on_terrain(
         problem=_with_scaled_weights(problem),
         alternatives=alternatives,
         standing=standing,
-        considered=terrain.host_count,
-        rejected=_rejected({passes[role.name] for role in roles if role.name in moving}),
+        considered=considered_rows(terrain, (role for role in roles if role.name in moving)),
+        rejected=rejected_rows({passes[role.name] for role in roles if role.name in moving}),
     )
 
 
@@ -152,7 +144,7 @@ def policy_view_of(request: EnsembleRequest, terrain: Terrain) -> TerrainView:
     alternatives = alternatives_of(request)
     plain = request if alternatives is None else alternatives.plain
     roles = _used_roles(plain)
-    eligible = _eligible_rows(terrain, roles, _device_constraints(plain, terrain, roles))
+    eligible = eligible_rows(terrain, roles, _device_constraints(plain, terrain, roles))
     resolved = resolve_policies(request, terrain.topology)
     return _policy_view(request, terrain, eligible, alternatives, resolved)
 
@@ -292,149 +284,8 @@ def row_of_host(request: EnsembleRequest, terrain: Terrain, member: MemberName) 
     return row
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _RoleFilters:
-    """The filters of hosts for roles with equal requirements: reason id and mask [H]."""
-
-    filters: tuple[tuple[str, Bools], ...]
-    mask: Bools
-    """[H] hosts that pass all filters."""
-
-
-def _filters_by_role(
-    terrain: Terrain, roles: list[Role], devices: DeviceConstraints | None, closed: Closed
-) -> dict[str, _RoleFilters]:
-    """The filters by role. Equal roles share one object: there may be thousands of roles."""
-    masks = {key: _open_hosts(terrain, uuids) for key, uuids in closed.items() if uuids}
-    known: dict[object, _RoleFilters] = {}
-    found = {}
-    for number, role in enumerate(roles):
-        deadline.check()
-        closed_filters = tuple(_closed_filters(role, masks))
-        key = (_equality_key(role, number, devices), tuple(reason for reason, _ in closed_filters))
-        if key not in known:
-            filters = (
-                *_role_filters(role, number, terrain, devices),
-                *(mask for _, mask in closed_filters),
-            )
-            known[key] = _RoleFilters(
-                filters, _intersection(terrain, (mask for _, mask in filters))
-            )
-        found[role.name] = known[key]
-    return found
-
-
-def _eligible_rows(
-    terrain: Terrain, roles: list[Role], devices: DeviceConstraints | None
-) -> dict[str, Bools]:
-    known: dict[object, Bools] = {}
-    found = {}
-    for number, role in enumerate(roles):
-        deadline.check()
-        key = _equality_key(role, number, devices)
-        if key not in known:
-            known[key] = _eligible(role, number, terrain, devices)
-        found[role.name] = known[key]
-    return found
-
-
-def _equality_key(role: Role, number: int, devices: DeviceConstraints | None) -> object:
-    """A key that is equal for roles with equal host filters; with devices unique per role."""
-    if devices is not None:
-        return number
-    amounts = frozenset(role.resources.items())
-    return amounts, role.required, role.forbidden, role.root_required, role.member_of
-
-
 def _primitives(resolved: tuple[PolicyRule, ...], policy_view: TerrainView) -> Iterator[Primitive]:
     """The primitives that the policies post."""
     for rule in resolved:
         deadline.check()
         yield from rule.post(policy_view)
-
-
-def _role_filters(
-    role: Role, number: int, terrain: Terrain, devices: DeviceConstraints | None
-) -> Iterator[tuple[str, Bools]]:
-    """Every rule a host must pass for the role alone: reason id and mask [H]."""
-    yield from _root_traits(role, terrain)
-    if devices is not None:
-        yield from device_filters(role, number, devices)
-        return
-    for name, amount in role.resources.items():
-        k = terrain.classes.index(name)
-        yield f"unit:{name}", _obeys_units(terrain, k, amount)
-        yield f"capacity:{name}", terrain.free[:, k] >= amount
-    yield from _traits_and_aggregates(role, terrain)
-
-
-def _closed_filters(
-    role: Role, masks: Mapping[str, Bools]
-) -> Iterator[tuple[str, tuple[str, Bools]]]:
-    """The closed hosts that concern a role: the key of `closed`, and the filter."""
-    for key, mask in masks.items():
-        reason, _, only = key.partition(_ROLE_SEPARATOR)
-        if only in {"", role_described(role.name)}:
-            yield key, (reason, mask)
-
-
-def _open_hosts(terrain: Terrain, closed: frozenset[str]) -> Bools:
-    """[H] all hosts but these."""
-    rows = [terrain.row_of[uuid] for uuid in closed if uuid in terrain.row_of]
-    return ~mask_of(rows, terrain.host_count)
-
-
-def _root_traits(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
-    for trait in sorted(role.root_required):
-        yield f"trait:{trait}", terrain.has_trait(trait)
-
-
-def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
-    nowhere = np.zeros(terrain.host_count, dtype=np.bool_)
-    for any_of in role.required:
-        masks = [terrain.has_trait(trait) for trait in any_of]
-        yield f"trait:{'|'.join(sorted(any_of))}", np.logical_or.reduce([nowhere, *masks])
-    for trait in sorted(role.forbidden):
-        yield f"forbidden:{trait}", ~terrain.has_trait(trait)
-    for any_of in role.member_of:
-        masks = [terrain.aggregates.get(uuid, nowhere) for uuid in any_of]
-        yield "aggregate", np.logical_or.reduce([nowhere, *masks])
-
-
-def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
-    obeys: Bools = (terrain.min_unit[:, k] <= amount) & (terrain.max_unit[:, k] >= amount)
-    steps = terrain.step_size[:, k]
-    if (steps > 1).any():  # a remainder takes longer than all else here, and is seldom needed
-        obeys &= amount % steps == 0
-    return obeys
-
-
-def _eligible(
-    role: Role, number: int, terrain: Terrain, devices: DeviceConstraints | None
-) -> Bools:
-    """[H] hosts that could hold one member of the role if they were empty."""
-    masks = [mask for _, mask in _root_traits(role, terrain)]
-    if devices is not None:
-        alone = empty_proof(devices).single_role(number, 1)
-        return _intersection(terrain, [*masks, alone.feasible | alone.undecided])
-    masks += [mask for _, mask in _traits_and_aggregates(role, terrain)]
-    for name, amount in role.resources.items():
-        k = terrain.classes.index(name)
-        masks += [_obeys_units(terrain, k, amount), terrain.capacity[:, k] >= amount]
-    return _intersection(terrain, masks)
-
-
-def _intersection(terrain: Terrain, masks: Iterable[Bools]) -> Bools:
-    found = np.ones(terrain.host_count, dtype=np.bool_)
-    for mask in masks:
-        found &= mask
-    return found
-
-
-def _rejected(passes: Collection[_RoleFilters]) -> dict[str, int]:
-    """Number of hosts rejected per reason; a host counts once however many roles reject it."""
-    failed: dict[str, Bools] = {}
-    for one in passes:
-        for reason, mask in one.filters:
-            failed[reason] = failed.get(reason, np.zeros_like(mask)) | ~mask
-    return {reason: int(mask.sum()) for reason, mask in sorted(failed.items()) if mask.any()}

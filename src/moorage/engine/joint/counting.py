@@ -223,7 +223,7 @@ class _ConstraintCounts:
             demand += count * problem.demand[_role(self.numbers, group)]
         for k in np.flatnonzero(demand).tolist():
             fits &= self._per_domain(np.maximum(problem.free[:, k], 0)) >= demand[k]
-        if self.constraint.primitive.level.name == HOST:
+        if self.constraint.primitive.level.name == HOST and problem.hosts_are_domains:
             fits &= ~self._cut_hosts()[: len(fits)]  # without the absent row
         return bool(self.constraint.members) and not fits.any()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.topology import HOST
+from moorage.domain.topology import HOST, OWN_LEVELS
 from moorage.policies.primitives import NeverOn, OnlyOn, Skew
 
 if TYPE_CHECKING:
@@ -27,13 +27,16 @@ def equivalence_classes(problem: Problem) -> Ints:
     count = len(problem.hosts)
     columns = [problem.free, problem.capacity, problem.allowed.T.astype(np.int64)]
     for level, numbers in sorted(problem.domains.items()):
-        if level.name != HOST:
-            columns.append(numbers[:, None].astype(np.int64))
+        if level.name == HOST and problem.hosts_are_domains:
+            continue
+        domains = numbers if level.name not in OWN_LEVELS else _without_lone_rows(numbers)
+        columns.append(domains[:, None].astype(np.int64))
     for one in problem.primitives:
         if isinstance(one, OnlyOn | NeverOn):
             columns.append(_mask(count, one.hosts)[:, None])
-        elif isinstance(one, Skew) and one.level.name == HOST:
-            columns.append(_mask(count, one.domains)[:, None])
+        elif isinstance(one, Skew) and one.level.name in OWN_LEVELS:
+            among = np.isin(problem.domains[one.level], one.domains)
+            columns.append(among[:, None].astype(np.int64))
     columns += [_mask(count, one.hosts)[:, None] for one in problem.cuts]
     alone = np.zeros((count, 1), dtype=np.int64)
     standing = np.unique(problem.fixed[problem.fixed >= 0])
@@ -42,7 +45,14 @@ def equivalence_classes(problem: Problem) -> Ints:
     return found.reshape(-1).astype(np.int64)
 
 
-def _mask(count: int, rows: frozenset[int] | tuple[int, ...]) -> Ints:
+def _without_lone_rows(numbers: Ints) -> Ints:
+    """[H] the domains, but the same number for all rows that are alone in theirs."""
+    inside = numbers >= 0
+    sizes = np.bincount(numbers[inside], minlength=1)
+    return np.where(inside & (sizes[numbers] == 1), -2, numbers)
+
+
+def _mask(count: int, rows: frozenset[int]) -> Ints:
     mask = np.zeros(count, dtype=np.int64)
     mask[list(rows)] = 1
     return mask

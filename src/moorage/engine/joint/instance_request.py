@@ -93,6 +93,7 @@ def _role(role: Role) -> dict[str, object]:
         **(
             {"alternatives": [_role(one) for one in role.alternatives]} if role.alternatives else {}
         ),
+        **({} if role.on_server is None else {"on_server": role.on_server}),
     }
 
 
@@ -135,6 +136,7 @@ def _read_role(values: Mapping[str, Any]) -> Role:
         isolate=values.get("isolate", False),
         root_required=frozenset(values.get("root_required", ())),
         alternatives=tuple(_read_role(one) for one in values.get("alternatives", ())),
+        on_server=values.get("on_server"),
     )
 
 
@@ -199,6 +201,7 @@ def encode_terrain(terrain: Terrain) -> dict[str, object]:
             for one in sorted(terrain.occupants_of(row), key=lambda one: one.consumer)
         ],
         "devices": None if terrain.devices is None else _devices(terrain.devices),
+        **({} if terrain.standing_on is None else {"standing_on": terrain.standing_on.tolist()}),
     }
 
 
@@ -220,6 +223,9 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
     columns: dict[str, Any] = {
         name: np.array(values[name], dtype=np.int64).reshape(shape) for name in _COLUMNS
     }
+    standing_on = None
+    if "standing_on" in values:
+        standing_on = np.array(values["standing_on"], dtype=np.int64)
     return Terrain(
         uuids=tuple(values["uuids"]),
         names=names,
@@ -228,8 +234,9 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
         traits=_masks(values["traits"], count),
         aggregates=_masks(values["aggregates"], count),
         topology=topology,
-        levels=level_columns(topology, names),
+        levels=level_columns(topology, names, standing_on),
         occupants_of=lambda row: occupants.get(row, ()),
+        standing_on=standing_on,
         devices=None if values.get("devices") is None else _read_devices(values["devices"]),
     )
 

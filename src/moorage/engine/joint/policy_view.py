@@ -136,9 +136,13 @@ class TerrainView:
             mask &= self.terrain.has_trait(trait)
         return frozenset(np.flatnonzero(mask).tolist())
 
-    def hosts_with_foreign(self, forbids: Callable[[Occupant], bool]) -> frozenset[int]:
-        """Hosts with a foreign consumer that `forbids` tells by its project and tags."""
-        rows = np.flatnonzero(self.terrain.rows_with(forbids, self.own))
+    def hosts_beside_foreign(
+        self, forbids: Callable[[Occupant], bool], level: Level
+    ) -> frozenset[int]:
+        """Hosts in a domain with a foreign consumer that `forbids` tells."""
+        domains = self.terrain.domains(level)
+        taken = np.unique(domains[self.terrain.rows_with(forbids, self.own)])
+        rows = np.flatnonzero(np.isin(domains, taken[taken >= 0]))
         return frozenset(rows.tolist())
 
     def foreign_consumers(self, host: int) -> Sequence[Occupant]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 
 from moorage.domain.decisions import SolveEnd
+from moorage.domain.topology import HOST
 from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class Problem:
     hosts: tuple[str, ...]
     """Length H: root provider UUIDs."""
     domains: Mapping[Level, Ints]
-    """Level -> [H] domain number or -1; for every level a primitive names."""
+    """Level -> [H] domain number or -1; for every level a primitive names. At the level `host` the
+    row itself, but for servers that offer slices the row of their host."""
     primitives: tuple[Primitive, ...]
     objective: Objective | None
     """None: placements cost only the penalties of preferred primitives."""
@@ -98,6 +100,16 @@ class Problem:
     def host_count(self) -> int:
         """How many of the hosts are real ones: the first so many."""
         return len(self.hosts) - bool(self.choices)
+
+    @cached_property
+    def hosts_are_domains(self) -> bool:
+        """Whether at the level `host` every row is a domain of its own: no two are on one host."""
+        rows = np.arange(self.host_count)
+        return all(
+            np.array_equal(domain_of[: self.host_count], rows)
+            for level, domain_of in self.domains.items()
+            if level.name == HOST
+        )
 
     @cached_property
     def to_place(self) -> Ints:

@@ -165,7 +165,10 @@ class ProblemIndex:
         )
 
     def host_limit(self, members: tuple[int, ...]) -> int | None:
-        """How many of these members may be on one host, by the required limits on all of them."""
+        """How many of these members may be on one row, by the required limits on all of them.
+
+        More rows than one may be on one host: then this is more than may be.
+        """
         if members not in self._host_limit:
             on_all = self.host_limits.intersection(*(self.constraints_of[m] for m in members))
             limits = (self.constraints[c].primitive for c in on_all)
@@ -184,9 +187,12 @@ class ProblemIndex:
         for one in self.constraints:
             level = one.primitive.level
             if level not in of_level:
-                of_level[level] = DomainRows(
-                    one.domain_of, own=level.name == HOST and not self.problem.choices
+                own = (
+                    level.name == HOST
+                    and self.problem.hosts_are_domains
+                    and not self.problem.choices
                 )
+                of_level[level] = DomainRows(one.domain_of, own=own)
         return tuple(of_level[one.primitive.level] for one in self.constraints)
 
     @cached_property

@@ -16,7 +16,7 @@ import numpy as np
 
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.resources import MAX_AMOUNT
-from moorage.domain.topology import HOST, Level
+from moorage.domain.topology import HOST, OWN_LEVELS, SERVER, Level
 from moorage.engine.devices.host_trees import columns_of, devices_of
 from moorage.engine.state.domains import domains_at, domains_at_first_of
 from moorage.engine.state.sharing import SHARING_TRAIT
@@ -46,7 +46,11 @@ thousands of hosts can be summed in 64 bits, whatever their allocation ratios.""
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """H hosts (rows) with the K resource classes, traits and aggregates a request names."""
+    """H hosts (rows) with the K resource classes, traits and aggregates a request names.
+
+    Servers that offer slices are rows as well if a role of the request stands on them. What is said
+    of hosts is said of all rows.
+    """
 
     uuids: tuple[str, ...]
     names: tuple[str, ...]
@@ -66,7 +70,7 @@ class Terrain:
     """Aggregate UUID -> [H]; absent: no host is in it."""
     topology: Topology
     levels: Mapping[Level, tuple[Ints, tuple[str, ...]]]
-    """Level (not `host`) -> domain number or -1 per host [H], and the numbers' names."""
+    """Level of the topology -> domain number or -1 per host [H], and the numbers' names."""
     occupants_of: Callable[[int], Sequence[Occupant]]
     """Row -> occupants of the host's tree within the request's period."""
     occupied: Callable[[Forbids, frozenset[str]], Bools] | None = None
@@ -74,6 +78,9 @@ class Terrain:
     devices: Devices | None = None
     """The nested and sharing providers, if the request uses any. Then the columns are sums over all
     providers that a host's members may use, without unit rules."""
+    standing_on: Ints | None = None
+    """[H] row of the host on which each row is: its own, or that of its server's host, or -1 if the
+    server is on none. None: every row is a host."""
     _or_below: dict[Level, Domains] = field(default_factory=dict, repr=False)
     """Cache of levels with `or_below`; bookings do not change them."""
     _hosts: _Hosts | None = field(default=None, repr=False)
@@ -85,9 +92,11 @@ class Terrain:
         return len(self.uuids)
 
     def domains(self, level: Level) -> Ints:
-        """[H] domain number or -1; at the level `host` the row itself, in every tree."""
+        """[H] domain number or -1; at the levels `host` and `server` a row, in every tree."""
         if level.name == HOST:
-            return np.arange(self.host_count, dtype=np.int64)
+            return self._rows if self.standing_on is None else self.standing_on
+        if level.name == SERVER:
+            return np.where(self.offering, self._rows, -1)
         if level.or_below:
             return self._domains_or_below(level).numbers.astype(np.int64)
         return self.levels[level][0]
@@ -96,7 +105,18 @@ class Terrain:
         """The name of a domain number."""
         if level.or_below:
             return self._domains_or_below(level).names[domain]
-        return self.names[domain] if level.name == HOST else self.levels[level][1][domain]
+        return self.names[domain] if level.name in OWN_LEVELS else self.levels[level][1][domain]
+
+    @property
+    def _rows(self) -> Ints:
+        return np.arange(self.host_count, dtype=np.int64)
+
+    @cached_property
+    def offering(self) -> Bools:
+        """[H] the servers that offer slices; all others are hosts."""
+        if self.standing_on is None:
+            return np.zeros(self.host_count, dtype=np.bool_)
+        return np.asarray(self.standing_on != self._rows)
 
     def _domains_or_below(self, level: Level) -> Domains:
         found = self._or_below.get(level)
@@ -120,6 +140,8 @@ class Terrain:
         mask = np.zeros(self.host_count, dtype=np.bool_)
         if name in self.row_of:
             mask[self.row_of[name]] = True
+            if self.standing_on is not None:
+                mask |= self.standing_on == self.row_of[name]
         if name in self.aggregates:
             mask |= self.aggregates[name]
         for tree in self.topology.levels:
@@ -208,14 +230,14 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
 
 
 def level_columns(
-    topology: Topology, names: Sequence[str]
+    topology: Topology, names: Sequence[str], standing_on: Ints | None = None
 ) -> dict[Level, tuple[Ints, tuple[str, ...]]]:
-    """`Terrain.levels` for hosts with these names."""
-    every = np.ones(len(names), dtype=np.bool_)
-    root = np.arange(len(names), dtype=np.int32)
+    """`Terrain.levels` for hosts with these names; for `standing_on` see `Terrain`."""
+    on = np.arange(len(names)) if standing_on is None else standing_on
+    somewhere, root = on >= 0, on.astype(np.int32)
     found = {}
     for level in _levels(topology):
-        domains = domains_at(topology, level, names=names, root=root, alive=every)
+        domains = domains_at(topology, level, names=names, root=root, alive=somewhere)
         found[level] = (domains.numbers.astype(np.int64), domains.names)
     return found
 

@@ -65,7 +65,7 @@ def domains_at_first_of(columns: Sequence[Rows | Ints], names: Sequence[Sequence
 
     Args:
         columns: per level, from the top down, the rows' domain numbers or -1; the last has one
-            for every row.
+            for every row that has any.
         names: per level the names of its domains.
     """
     chosen = np.full(len(columns[0]), -1, dtype=np.int64)
@@ -75,5 +75,7 @@ def domains_at_first_of(columns: Sequence[Rows | Ints], names: Sequence[Sequence
         offset += len(of_level)
     every = [name for of_level in names for name in of_level]
     used, numbers = np.unique(chosen, return_inverse=True)
+    if len(used) and used[0] < 0:
+        used, numbers = used[1:], numbers - 1
     found = tuple(every[number] for number in used.tolist())
     return Domains(numbers.reshape(-1).astype(np.int32), found)

@@ -16,7 +16,7 @@ import numpy as np
 from moorage.domain.ensembles import edges
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import Level
-from moorage.engine.joint.build import closed_to_role
+from moorage.engine.joint.host_filters import closed_to_role
 from moorage.policies.exclusive import Exclusive
 from moorage.policies.registry import parse
 from moorage.usecases.decide.member_places import hosts_of
@@ -66,7 +66,7 @@ def exclusive_hosts(
     """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`.
 
     Hosts closed only to some of its roles, because of their tags, are under the key that
-    `engine.joint.build.closed_to_role` makes.
+    `engine.joint.host_filters.closed_to_role` makes.
     """
     others = [owner for owner in exclusive if owner.id != newcomer.id]
     by_tags = {
