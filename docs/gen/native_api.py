@@ -17,6 +17,8 @@ Ids are UUIDs; times are RFC 3339 in UTC, durations ISO 8601. Mutable things car
 which is also their entity tag for `If-Match`."""
 SHOWN: Final = frozenset({"members", "policies", "flavor", "count", "decide", "start", "duration"})
 """Fields that an example shows though they are optional."""
+HIDDEN: Final = {"RoleBody": {"members", "policies"}}
+"""Fields of a body that an example does not show: only groups have them, roles do not."""
 UUID: Final = "5d0dcb45-b593-56a4-8161-f620b13641ed"
 SAID: Final[Mapping[str, Any]] = {
     "name": "shop",
@@ -107,8 +109,11 @@ def examples(api: Mapping[str, Any], tag: str) -> Iterator[str]:
 def example(schema: Mapping[str, Any], api: Mapping[str, Any], name: str = "") -> Any:  # noqa: C901, PLR0911, ANN401 - a line for each kind of schema
     """A value that a schema allows: what is required, and what a name says by itself."""
     if "$ref" in schema:
-        found = api["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-        return example(found, api, name)
+        body = schema["$ref"].rpartition("/")[2]
+        found = api["components"]["schemas"][body]
+        hidden = HIDDEN.get(body, set())
+        shown = {n: one for n, one in found.get("properties", {}).items() if n not in hidden}
+        return example({**found, "properties": shown} if shown else found, api, name)
     if "anyOf" in schema:
         return example(next(s for s in schema["anyOf"] if s.get("type") != "null"), api, name)
     if "enum" in schema:

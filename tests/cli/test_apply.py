@@ -118,6 +118,35 @@ def test_what_differs_is_changed_and_the_rest_stays(sim: Cli, file: File) -> Non
             assert after[one["name"]]["domains"] == one["domains"]
 
 
+def test_a_copy_of_a_group_is_added_and_removed(sim: Cli, file: File) -> None:
+    policy = {"name": "near", "type": "affinity", "members": ["*"], "level": "rack"}
+    cluster = {
+        "name": "east",
+        "kind": "ensemble",
+        "count": 1,
+        "members": [{"name": "web", "count": 2, "resources": {"VCPU": 1}}],
+        "policies": [policy],
+    }
+    file.body["members"] = [cluster]
+    file.body["policies"] = []
+    made = file(sim, "apply")
+    assert made.status == 0, made
+    assert file(sim, "apply").out == "unchanged\n"
+    cluster["count"] = 2
+    told = file(sim, "diff")
+    assert told.out.splitlines() == ["+ role east/1/web", "+ policy east/1/near"]
+    made = file(sim, "apply")
+    assert made.status == 0, made
+    assert file(sim, "apply").out == "unchanged\n"
+    shown = sim("ensemble", "show", file.name).out.splitlines()
+    assert ["east/1/near", "east/1", "affinity", "level=rack", "yes"] in map(str.split, shown)
+    cluster["count"] = 1
+    assert file(sim, "apply").status == 0
+    assert file(sim, "apply").out == "unchanged\n"
+    left = [one["name"] for one in sim.body("member", "list", file.name)["members"]]
+    assert left == ["east/0/web[0]", "east/0/web[1]"]
+
+
 def test_a_policy_without_a_parameter_loses_it(sim: Cli, file: File) -> None:
     file.body["policies"][0]["max_per_domain"] = 2
     assert file(sim, "apply").status == 0

@@ -84,10 +84,16 @@ def _met(status: PolicyStatus | None) -> str:
 
 
 def _selected(member: Member, policy: Mapping[str, Any], tags: Mapping[str, set[str]]) -> bool:
+    from moorage.domain.ensembles import Selector
+    from moorage.domain.role_paths import is_within
+
     role = member.role or member.name.partition("[")[0]
     return any(
-        one in (role, member.name) or (one.startswith("tag:") and one[4:] in tags.get(role, ()))
-        for one in _selectors(policy)
+        one.everyone
+        or str(one.member) == member.name
+        or one.tag in tags.get(role, ())
+        or (one.group is not None and is_within(role, one.group))
+        for one in map(Selector.parse, _selectors(policy))
     )
 
 

@@ -101,6 +101,7 @@ class Apply(_Described):
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.ensemble_difference import change
+        from moorage.domain.describe_nested import flat_body
 
         body, wanted = self.described(args)
         decide = decide_body(args, [role.name for role in wanted.roles])
@@ -109,7 +110,7 @@ class Apply(_Described):
             if stored is None:
                 answer = create_ensemble(client, {**body, "decide": decide}, args)
             elif found:
-                changed = change(stored, body, found)
+                changed = change(stored, flat_body(body), found)
                 if any(_decides(one) for one in found):
                     changed["decide"] = decide
                 with deciding(client, None if args.dry_run else stored.id):

@@ -130,13 +130,16 @@ class Create(FromFile):
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
+        from moorage.domain.describe_nested import flat_body
+
         if args.file is None and args.server is None:
             self.usage_error("one of the arguments -f/--file --server is required")
         body = self._body(args)
         if args.name:
             body["name"] = args.name
         if not args.describe_only:
-            body["decide"] = decide_body(args, [role["name"] for role in body.get("members", [])])
+            roles = flat_body(body)["members"]
+            body["decide"] = decide_body(args, [role["name"] for role in roles])
         with self.client() as client, reading(args.file or "", self._text):
             answer = self._created(client, body, args)
         made = answer.value

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CHANGES: Final = frozenset({"count", "server"})
 """Fields of a role that the service can change."""
 _COMPARED: Final = tuple(
-    one.name for one in fields(RoleDescription) if one.name not in {"name", "count"}
+    one.name for one in fields(RoleDescription) if one.name not in {"name", "count", "path"}
 )
 
 

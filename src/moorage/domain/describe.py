@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain import plain_values
 from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
+from moorage.domain.describe_nested import GROUP_KIND, flattened
 from moorage.domain.describe_server_options import read_server_options
 from moorage.domain.ensembles import (
     ALL_PHASES,
@@ -91,6 +92,8 @@ class RoleDescription:
     """Whether the root disk is a volume."""
     alternatives: tuple[RoleDescription, ...] = ()
     """What a member may be instead, in order; each says what places it, and nothing else."""
+    path: str = field(default="", compare=False)
+    """Its place in a description, for errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +109,19 @@ class EnsembleDescription:
 
 
 def read_ensemble(source: object) -> EnsembleDescription:
-    """Read `{"name", "members", "policies", "metadata"}`.
+    """Read `{"name", "members", "policies", "metadata"}`; groups are made flat.
 
     Raises:
         InvalidDescription: a missing, unknown or ill-typed field; `path` names it.
     """
     fields = plain_values.mapping(source, "ensemble")
     plain_values.only(fields, {"name", "members", "policies", "metadata"}, "")
-    members = plain_values.listed(fields.get("members", ()), "members")
-    roles = tuple(read_role(one, f"members[{i}]") for i, one in enumerate(members))
+    flat = flattened(fields)
+    roles = tuple(replace(read_role(one.source, one.path), path=one.path) for one in flat.roles)
     plain_values.unique((role.name for role in roles), "members")
     if sum(role.count for role in roles) > MAX_MEMBERS:
         raise InvalidDescription(f"more than {MAX_MEMBERS} members", path="members")
-    policies = plain_values.listed(fields.get("policies", ()), "policies")
-    statements = tuple(read_statement(one, f"policies[{i}]") for i, one in enumerate(policies))
+    statements = tuple(read_statement(one.source, one.path) for one in flat.policies)
     plain_values.unique((statement.name for statement in statements), "policies")
     return EnsembleDescription(
         name=plain_values.name(fields.get("name"), "name"),
@@ -190,6 +192,11 @@ def _read_choice(name: str, source: object, path: str) -> RoleDescription:
     fields = plain_values.mapping(source, path)
     plain_values.only(fields, set(CHOICE_FIELDS), path)
     kind = plain_values.text(fields.get("kind", "server"), f"{path}.kind")
+    if kind == GROUP_KIND:
+        raise InvalidDescription(
+            f"{name}: a group of members cannot be one of several alternatives",
+            path=f"{path}.kind",
+        )
     if kind not in KINDS:
         raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
     flavor = fields.get("flavor")

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.role_paths import is_within, names_above
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -225,8 +226,8 @@ SETTLING: Final = frozenset({Phase.STEADY, Phase.TRANSITION})
 class Selector:
     """A named subset of an ensemble's members: exactly one field is set.
 
-    `role` is all of a role, `member` one of it, `tag` all members of roles with that tag,
-    and `everyone` is `*`.
+    `role` is all of a role or of a group's roles, `member` one of a role, or a copy of a group;
+    `tag` is all members of roles with that tag, and `everyone` is `*`.
     """
 
     role: str | None = None
@@ -241,9 +242,14 @@ class Selector:
             return f"{TAGGED}{self.tag}"
         return str(self.member or self.role)
 
+    @property
+    def group(self) -> str | None:
+        """The group or copy (or, without an index, the role) that it may name; None: it is none."""
+        return self.role if self.member is None else f"{self.member.role}/{self.member.index}"
+
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Read `*`, `role`, `role[i]` or `tag:x`."""
+        """Read `*`, `role`, `role[i]` or `tag:x`; a group has the form of a role."""
         if text == "*":
             return cls(everyone=True)
         if text.startswith(TAGGED):
@@ -426,16 +432,34 @@ class MemberSelection:
     def _selected(self, selector: Selector) -> list[MemberName]:
         """The members that a selector names, sorted."""
         if selector.member is not None:
-            of_role = self._of_role.get(selector.member.role, [])
-            return [one for one in of_role if one.index == selector.member.index]
-        if selector.role is not None:
-            return self._of_role.get(selector.role, [])
+            role, index = selector.member.role, selector.member.index
+            own = [one for one in self._of_role.get(role, []) if one.index == index]
+            if own:
+                return own
+        if selector.group is not None:
+            return self._within(selector.group)
         return [
             one
             for role, of_role in self._of_role.items()
             if selector.everyone or selector.tag in self._tags.get(role, frozenset())
             for one in of_role
         ]
+
+    def _within(self, name: str) -> list[MemberName]:
+        """The members of the role of that name, or of the roles in that group or copy."""
+        roles = self._below.get(name)
+        if roles is None:
+            roles = [role for role in self._of_role if is_within(role, name)]
+        return [one for role in roles for one in self._of_role[role]]
+
+    @cached_property
+    def _below(self) -> Mapping[str, list[str]]:
+        """Names of roles, groups and copies -> the roles that they name."""
+        found: dict[str, list[str]] = {}
+        for role in self._of_role:
+            for name in names_above(role):
+                found.setdefault(name, []).append(role)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
+from moorage.domain.role_paths import is_known
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
 from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealFleet, levels_by_tree, usual_rank
 from moorage.policies.ideal_search import BudgetExceeded, search
@@ -163,9 +164,8 @@ def _rule(
     policy = parse(statement)
     names = {member.role for member in members} | {role.name for role in roles}
     for selector in statement.members:
-        role = selector.role or (selector.member.role if selector.member else None)
-        missing = selector.member is not None and selector.member not in members
-        if (role is not None and role not in names) or missing:
+        group = selector.group
+        if group is not None and selector.member not in members and not is_known(group, names):
             raise UnknownName("member", str(selector), path=f"policies.{statement.name}")
     return _Rule(statement, policy, edges(statement, roles, members))
 

@@ -75,7 +75,8 @@ class ServerBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """What places a member: a flavor's name or explicit resources, and what its host must be."""
 
-    kind: Literal["server"] | UnsetType = UNSET
+    kind: Literal["server", "ensemble"] | UnsetType = UNSET
+    """A role may be of kind `ensemble`, an alternative not."""
     flavor: Name | UnsetType = UNSET
     resources: Annotated[dict[Name, Amount], Meta(min_length=1, max_length=64)] | UnsetType = UNSET
     required: AnyOf | UnsetType = UNSET
@@ -102,7 +103,11 @@ class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 class RoleBody(
     ChoiceBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True
 ):
-    """A role: what places its members, or alternatives of that, and the number of members."""
+    """A role: what places its members, or alternatives of that, and the number of members.
+
+    With `kind` `ensemble` it is a group: only `members` and `policies`, and the number of its
+    copies.
+    """
 
     name: Annotated[str, Meta(min_length=1, max_length=128)]
     count: Count | UnsetType = UNSET
@@ -119,6 +124,8 @@ class RoleBody(
         ]
         | UnsetType
     ) = UNSET
+    members: Annotated[list[RoleBody], Meta(min_length=1, max_length=1000)] | UnsetType = UNSET
+    policies: Annotated[list[Policy], Meta(max_length=1000)] | UnsetType = UNSET
 
 
 class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain import plain_values
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_role, read_statement
+from moorage.domain.describe_nested import flattened
 from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.errors import InUse, InvalidDescription
 from moorage.domain.leases import LeaseState
@@ -81,7 +83,7 @@ class ChangeRequest:
     name: str | None = None
     metadata: Mapping[str, str] | None = None
     members: Sequence[Mapping[str, object]] = ()
-    """`{"name": "db", "count": 4, "server": {...}}`, or a whole new role."""
+    """`{"name": "db", "count": 4, "server": {...}}`, or a whole new role or group."""
     policies: Sequence[Mapping[str, object]] = ()
     """`{"name": "db-ha", "keep": 3}`, or a whole new policy."""
     remove_policies: frozenset[str] = frozenset()
@@ -218,15 +220,18 @@ def changed_ensemble(
     """The ensemble after the change; nothing is placed yet."""
     changed = stored
     known = LedgerNames(env.store)
-    for index, source in enumerate(change.members):
-        changed = _with_role(env, changed, source, known, f"members[{index}]", status)
+    flat = flattened({"members": change.members})
+    for one in flat.roles:
+        role = plain_values.mapping(one.source, one.path)
+        changed = _with_role(env, changed, role, known, one.path, status)
+    of_groups = tuple(plain_values.mapping(one.source, one.path) for one in flat.policies)
     changed = replace(
         changed,
         name=change.name or stored.name,
         metadata=stored.metadata
         if change.metadata is None
         else MappingProxyType(dict(change.metadata)),
-        policies=_policies(stored, change),
+        policies=_policies(stored, replace(change, policies=(*change.policies, *of_groups))),
     )
     check_size(env.limits, changed, stored)
     return changed

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import KEEPING, STANDING, OnViolation
+from moorage.domain.ensembles import KEEPING, STANDING, TAGGED, OnViolation
 from moorage.domain.errors import Forbidden, InUse, InvalidDescription, LimitExceeded, UnknownName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
+from moorage.domain.role_paths import is_known, names_above
+from moorage.domain.words import did_you_mean
 from moorage.engine.joint.build import policy_view_of, row_of_host
 from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.engine.joint.terrain import cut_terrain
@@ -235,10 +237,10 @@ def _known(snapshot: Snapshot, disclosure: Disclosure | None) -> frozenset[str]:
 
 
 def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:
-    """Check that the statement's selectors name roles, members or tags of the ensemble.
+    """Check that the statement's selectors name roles, groups, members or tags of the ensemble.
 
     Raises:
-        InvalidDescription: a selector names none of them.
+        InvalidDescription: a selector names none of them; the nearest name is suggested.
     """
     roles = {role.name for role in ensemble.roles}
     tags = {tag for role in ensemble.roles for tag in role.tags}
@@ -246,12 +248,14 @@ def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -
     for selector in statement.members:
         known = (
             selector.everyone
-            or selector.role in roles
             or selector.tag in tags
             or selector.member in members
+            or (selector.group is not None and is_known(selector.group, roles))
         )
         if not known:
+            names = {name for role in roles for name in names_above(role)}
+            hint = did_you_mean(str(selector), names | {f"{TAGGED}{tag}" for tag in tags})
             raise InvalidDescription(
-                f"policy {statement.name}: {selector} selects nothing here",
+                f"policy {statement.name}: {selector} selects nothing here{hint}",
                 path=f"{path}.{'zip' if statement.zip else 'members'}",
             )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import SizeChange
 from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.leases import LeaseState
+from moorage.domain.role_paths import is_known, is_within
 from moorage.usecases.shared.access import same_request
 
 if TYPE_CHECKING:
@@ -56,6 +57,13 @@ class RoleCounts:
         known = {role.name for role in ensemble.roles}
         for role in (*self.counts, *by_size):
             if role not in known:
+                if is_known(role, known):
+                    raise InvalidDescription(
+                        f"{role} is a group: name a role of it, such as"
+                        f" {min(one for one in known if is_within(one, role))};"
+                        " a description with more copies, applied, adds copies",
+                        path="role",
+                    )
                 told = ", ".join(sorted(known)) or "none"
                 raise InvalidDescription(f"no role {role}; there are: {told}", path="role")
         return {**self.counts, **{role: max(count, 0) for role, count in by_size.items()}}

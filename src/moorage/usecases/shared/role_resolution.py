@@ -37,7 +37,8 @@ def resolve(
     """
     known = LedgerNames(store)
     return tuple(
-        resolve_role(one, known, rules, f"members[{i}]") for i, one in enumerate(described)
+        resolve_role(one, known, rules, one.path or f"members[{i}]")
+        for i, one in enumerate(described)
     )
 
 

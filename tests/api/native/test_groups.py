@@ -1,0 +1,137 @@
+"""Groups of members: described, placed, grown by their paths, and added to an ensemble."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from moorage.testing.service import Service
+
+from tests.api.native.conftest import refused  # isort: skip
+
+FLEET = """\
+fleet: racks
+topology:
+  location:
+    levels: [rack]
+    domains: [{name: r0, level: rack}, {name: r1, level: rack}, {name: r2, level: rack}]
+hosts:
+  - {name: h0, inventories: {VCPU: 4}, place: {location: r0}}
+  - {name: h1, inventories: {VCPU: 4}, place: {location: r0}}
+  - {name: h2, inventories: {VCPU: 4}, place: {location: r1}}
+  - {name: h3, inventories: {VCPU: 4}, place: {location: r1}}
+  - {name: h4, inventories: {VCPU: 4}, place: {location: r2}}
+  - {name: h5, inventories: {VCPU: 4}, place: {location: r2}}
+flavors:
+  - {name: m1.small, resources: {VCPU: 1}}
+"""
+CLUSTER: dict[str, Any] = {
+    "name": "east",
+    "kind": "ensemble",
+    "count": 2,
+    "members": [
+        {"name": "web", "count": 2, "flavor": "m1.small"},
+        {"name": "db", "flavor": "m1.small"},
+    ],
+    "policies": [
+        {"name": "near", "type": "affinity", "members": ["*"], "level": "rack"},
+        {"name": "apart", "type": "anti-affinity", "members": ["web"], "level": "host"},
+    ],
+}
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    found = Service(FLEET)
+    yield found
+    found.close()
+
+
+def body(*policies: Any, cluster: Any = CLUSTER) -> dict[str, Any]:
+    return {"name": "e", "members": [cluster], "policies": list(policies)}
+
+
+def created(service: Service, described: Any, **decide: Any) -> Any:
+    answer = service.call("POST", "/ensembles", {"ensemble": {**described, "decide": decide}})
+    assert answer.status_code == 201, answer.text
+    return answer.json
+
+
+def racks(service: Service, ensemble: str) -> dict[str, str]:
+    members = service.call("GET", f"/ensembles/{ensemble}/members").json["members"]
+    return {one["name"]: one["domains"]["rack"] for one in members}
+
+
+def test_each_copy_keeps_the_policies_of_the_group(service: Service) -> None:
+    made = created(service, body())["ensemble"]
+    assert {one["name"]: one["count"] for one in made["members"]} == {
+        "east/0/web": 2, "east/0/db": 1, "east/1/web": 2, "east/1/db": 1
+    }  # fmt: skip
+    assert [one["name"] for one in made["policies"]] == [
+        "east/0/near", "east/0/apart", "east/1/near", "east/1/apart"
+    ]  # fmt: skip
+    assert made["policies"][0]["members"] == ["east/0"]
+    found = racks(service, made["id"])
+    for copy in (0, 1):
+        assert len({rack for name, rack in found.items() if name.startswith(f"east/{copy}/")}) == 1
+
+
+def test_a_later_policy_names_groups_and_an_unknown_one_is_refused(service: Service) -> None:
+    path = f"/ensembles/{created(service, body())['ensemble']['id']}/policies"
+    put = {"policy": {"name": "s", "type": "spread", "members": ["east[0]", "east/db"],
+                      "level": "host", "min_domains": 2}}  # fmt: skip
+    any_generation = {"If-Match": "*"}
+    assert service.call("PUT", f"{path}/s", put, headers=any_generation).status_code == 200
+    for name, near in (("eats", "east"), ("east/wbe", "east/1/web"), ("east[2]", "east")):
+        put = {"policy": {"name": "t", "type": "affinity", "members": [name]}}
+        answer = service.call("PUT", f"{path}/t", put, headers=any_generation)
+        error = refused(answer, 400, "invalid_description")
+        assert f"{name} selects nothing here; did you mean {near}" in error["detail"]
+
+
+def test_roles_in_groups_grow_by_their_paths_and_groups_do_not(service: Service) -> None:
+    path = f"/ensembles/{created(service, body(), hold='PT1H')['ensemble']['id']}"
+    grown = service.call("POST", f"{path}/extend", {"extend": {"role": "east/1/db", "count": 1}})
+    assert grown.status_code in (200, 201), grown.text
+    found = racks(service, path.rpartition("/")[2])
+    assert found["east/1/db[1]"] == found["east/1/db[0]"]
+    for what in ("extend", "shrink"):
+        answer = service.call("POST", f"{path}/{what}", {what: {"role": "east", "count": 1}})
+        error = refused(answer, 400, "invalid_description")
+        assert "east is a group: name a role of it, such as east/0/db" in error["detail"]
+
+
+def test_a_group_is_added_with_its_policies(service: Service) -> None:
+    made = created(service, body(), hold="PT1H")["ensemble"]
+    change = {
+        "members": [{**CLUSTER, "name": "west", "count": 1}],
+        "generation": made["generation"],
+    }
+    answer = service.call("PATCH", f"/ensembles/{made['id']}", {"ensemble": change})
+    assert answer.status_code == 200, answer.text
+    assert [one["name"] for one in answer.json["ensemble"]["policies"]][-2:] == [
+        "west/0/near", "west/0/apart"
+    ]  # fmt: skip
+    found = racks(service, made["id"])
+    assert len({found[f"west/0/{name}"] for name in ("web[0]", "web[1]", "db[0]")}) == 1
+
+
+def test_a_wrong_flavor_is_named_where_it_is(service: Service) -> None:
+    wrong = {**CLUSTER, "members": [{"name": "web", "flavor": "m1.smal"}], "policies": []}
+    answer = service.call("POST", "/ensembles", {"ensemble": body(cluster=wrong)})
+    refused(answer, 400, "unknown_name")
+    assert "members[0].members[0].flavor" in answer.text
+
+
+@pytest.mark.parametrize("depth", [6, 500, 100_000])
+def test_a_depth_bomb_is_refused(service: Service, depth: int) -> None:
+    opening = b'{"name": "g", "kind": "ensemble", "members": ['
+    text = (
+        b'{"ensemble": {"name": "e", "members": ['
+        + opening * depth
+        + b'{"name": "w", "flavor": "m1.small"}'
+        + b"]}" * depth
+        + b"]}}"
+    )
+    answer = service.call("POST", "/ensembles", raw=text)
+    assert answer.status_code == 400, answer.text[:300]
