@@ -1,5 +1,7 @@
 """Who stands on a host by kind is what looking at each occupant says, commit after commit."""
 
+from functools import partial
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +44,10 @@ def foreign(one: Occupant) -> bool:
 
 def noisy(one: Occupant) -> bool:
     return "noisy" in one.tags
+
+
+def _of(project: str, one: Occupant) -> bool:
+    return one.project_id == project
 
 
 def anybody(_one: Occupant) -> bool:
@@ -102,3 +108,15 @@ def test_only_changed_states_are_read_again() -> None:
     snapshot.roots_with(anybody, Period(10))
     rows = owners._chunks[0].rows
     assert [new is old for new, old in zip(rows, kept, strict=True)] == [True, False]
+
+
+def test_kinds_that_have_left_are_forgotten() -> None:
+    snapshot = Snapshot.empty(now=10).with_states([state(1, []), state(2, [])])
+    provider = ResourceProvider("h1", "h1", None, "h1")
+    booking = Booking("c", "h1", {"VCPU": 1}, Period(0))
+    for number in range(300):
+        there = Occupant("c", f"project-{number}", frozenset())
+        snapshot = snapshot.with_states([ProviderState(provider, (booking,), (there,))])
+        found = snapshot.roots_with(partial(_of, there.project_id), Period(10))
+        assert found.tolist() == [True, False]
+    assert len(snapshot.owners._chunks[0].number_of) < 100

@@ -36,8 +36,8 @@ class _Row:
     """The owners on one provider."""
 
     state: ProviderState | None
-    owners: tuple[Occupant, ...]
-    """Each kind once, without the consumer."""
+    kinds: tuple[int, ...]
+    """Numbers of the kinds of its owners, each once."""
     settled_from: Instant
     """From this instant on all of its bookings occupy for ever; `FOREVER`: some do not."""
 
@@ -46,14 +46,16 @@ class _Row:
 class _Chunk:
     states: tuple[ProviderState | None, ...]
     rows: tuple[_Row, ...]
-    owners: tuple[Occupant, ...]
-    """Each kind in the chunk once."""
+    number_of: dict[Occupant, int]
+    """The number of each kind in the chunk, and of some that have left it."""
     pairs: tuple[Ints, Ints]
     """Numbers of kinds, and the rows (within the chunk) where they stand."""
     settled_from: Ints
 
 
 _NOBODY: Final = _Row(None, (), 0)
+_UNUSED: Final = 64
+"""So many more kinds than stand in a chunk are kept; then all are numbered anew."""
 
 
 class Owners:
@@ -78,31 +80,34 @@ class Owners:
             if known is None or known.states is not chunk:
                 # Another thread may do the same; either result is right.
                 known = self._chunks[number] = _summary(chunk, known)
-            first, (owners, rows) = number * SIZE, known.pairs
-            bad = np.array([forbids(one) for one in known.owners], dtype=np.bool_)
-            found[first + rows[bad[owners]]] = True
+            first, (kinds, rows) = number * SIZE, known.pairs
+            bad = np.array([forbids(one) for one in known.number_of], dtype=np.bool_)
+            found[first + rows[bad[kinds]]] = True
             unsettled[first : first + len(chunk)] = known.settled_from >= period.end
         return found, unsettled & found
 
 
 def _summary(states: tuple[ProviderState | None, ...], old: _Chunk | None) -> _Chunk:
+    """A chunk's kinds; rows whose states have not changed are those of the chunk before."""
     before = () if old is None else old.rows
+    number_of = {} if old is None else dict(old.number_of)
     rows = tuple(
-        before[number] if number < len(before) and before[number].state is state else _row(state)
+        before[number]
+        if number < len(before) and before[number].state is state
+        else _row(state, number_of)
         for number, state in enumerate(states)
     )
-    number_of: dict[Occupant, int] = {}
-    pairs = [
-        (number_of.setdefault(owner, len(number_of)), number)
-        for number, row in enumerate(rows)
-        for owner in row.owners
-    ]
-    owners, at = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    kinds = np.array([kind for row in rows for kind in row.kinds], dtype=np.int64)
+    if old is not None and len(number_of) > len(np.unique(kinds)) + _UNUSED:
+        return _summary(states, None)
+    counts = np.array([len(row.kinds) for row in rows], dtype=np.int64)
+    at = np.repeat(np.arange(len(rows)), counts)
     settled = np.array([row.settled_from for row in rows], dtype=np.int64)
-    return _Chunk(states, rows, tuple(number_of), (owners, at), settled)
+    return _Chunk(states, rows, number_of, (kinds, at), settled)
 
 
-def _row(state: ProviderState | None) -> _Row:
+def _row(state: ProviderState | None, number_of: dict[Occupant, int]) -> _Row:
+    """The kinds of owners on one provider; those not seen before get the next numbers."""
     if state is None:
         return _NOBODY
     # In a state without some consumers' bookings, as one that preemption looks at, they are not.
@@ -114,4 +119,6 @@ def _row(state: ProviderState | None) -> _Row:
     settled_from = max((one.period.start for one in state.bookings), default=0)
     if any(one.period.end != FOREVER or one.lapses_at != FOREVER for one in state.bookings):
         settled_from = FOREVER
-    return _Row(state, tuple(replace(one, consumer="") for one in kinds.values()), settled_from)
+    owners = (replace(one, consumer="") for one in kinds.values())
+    numbers = tuple(number_of.setdefault(one, len(number_of)) for one in owners)
+    return _Row(state, numbers, settled_from)
