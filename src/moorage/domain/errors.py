@@ -396,6 +396,18 @@ class HoldExpired(Conflict):
     """The hold has lapsed; decide again."""
 
 
+class OfferCycle(Conflict):
+    """A consumer would stand on what it offers itself, perhaps by way of others."""
+
+    def __init__(self, consumer: str, provider: str) -> None:
+        super().__init__(
+            f"consumer {consumer} cannot use provider {provider}: what offers it stands on what"
+            f" {consumer} offers itself"
+        )
+        self.consumer = consumer
+        self.provider = provider
+
+
 class PlaceLeft(Conflict):
     """Consumers would give up places of a lease, and the changeset does not say what follows.
 

@@ -68,3 +68,5 @@ class ResourceProvider:
     inventories: tuple[Inventory, ...] = ()
     traits: frozenset[Trait] = frozenset()
     aggregates: frozenset[str] = frozenset()
+    offered_by: str | None = None
+    """The consumer, normally a server, that offers it; ADR-0037."""

@@ -265,7 +265,7 @@ def tenant_error(error: errors.MoorageError, request_id: str) -> Error:
     )
 
 
-def _without_provider(error: errors.MoorageError) -> str:
+def _without_provider(error: errors.MoorageError) -> str:  # noqa: PLR0911 - a table
     match error:
         case errors.CapacityExceeded():
             return f"{error.resource_class}: there is no longer room for {error.requested}"
@@ -277,6 +277,8 @@ def _without_provider(error: errors.MoorageError) -> str:
             return "its host is not there"
         case errors.InventoryInUse() | errors.ProviderInUse() | errors.ProviderHasChildren():
             return "it is in use"
+        case errors.OfferCycle():
+            return "its server would stand on itself"
         case _:
             return error.message
 

@@ -38,11 +38,15 @@ class AdoptAllocations:
 
 @dataclass(frozen=True, slots=True)
 class CreateProvider:
-    """Create a provider, generation 0. DuplicateName if uuid or name is taken."""
+    """Create a provider, generation 0. DuplicateName if uuid or name is taken.
+
+    With `offered_by`, a server provider of that consumer: a root, and never a parent.
+    """
 
     uuid: str
     name: str
     parent_uuid: str | None = None
+    offered_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

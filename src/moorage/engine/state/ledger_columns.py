@@ -60,6 +60,8 @@ class LedgerColumns:
     """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
     preemptible: Bools = field(repr=False)
     """[P] whether any booking on the row may be ended for a lease."""
+    offered_by: Mapping[int, str] = field(default_factory=dict)
+    """Row of a server provider -> the consumer that offers it."""
     cache: dict[object, object] = field(default_factory=dict, repr=False)
     """Values derived from names, trees and topology; shared by snapshots that agree in these."""
     consumer_rows: ConsumerRows = field(default_factory=ConsumerRows, repr=False)

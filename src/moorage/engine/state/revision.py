@@ -115,6 +115,7 @@ class RevisionBuilder:
             fields |= self._counters()
             fields |= self._classes()
             fields["preemptible"] = self._preemptible()
+            fields["offered_by"] = self._offered_by()
             if self._structure_differs():
                 fields |= self._structure()
             fields["traits"] = self._traits()
@@ -172,6 +173,18 @@ class RevisionBuilder:
         column = self._grown(old, 0)
         column[rows] = now
         return column.astype(np.bool_, copy=False)
+
+    def _offered_by(self) -> Mapping[int, str]:
+        """Server providers; the old mapping if nothing changed."""
+        old = self.old.offered_by
+        now = {
+            row: None if state is None else state.provider.offered_by
+            for row, _, state in self._changes
+        }
+        if all(old.get(row) == consumer for row, consumer in now.items()):
+            return old
+        merged = {**old, **now}
+        return {row: consumer for row, consumer in merged.items() if consumer is not None}
 
     def _structure_differs(self) -> bool:
         for _, before, state in self._changes:

@@ -35,6 +35,7 @@ from moorage.store.commit.apply import (
     quotas,
     records,
     reservables,
+    server_providers,
     taken_ids,
 )
 from moorage.store.commit.batch import Batch
@@ -197,6 +198,7 @@ def settle(batch: Batch, log: Log) -> Committed:
     Raises:
         UnknownName: a booking names no provider or no resource class.
         CapacityExceeded, ConstraintViolated, InventoryInUse: see `check_inventories`.
+        OfferCycle: see `refuse_cycles`.
     """
     before = state_before(batch)
     moves = move(batch)
@@ -209,6 +211,8 @@ def settle(batch: Batch, log: Log) -> Committed:
         else state_after(batch, before)
     )
     check_inventories(batch, end)
+    if end.offered:
+        server_providers.refuse_cycles(batch, end.offered)
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})
     revision = log.append(

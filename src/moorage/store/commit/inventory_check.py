@@ -61,7 +61,7 @@ _RULES: Final[Any] = (
 )
 """An inventory, but for its provider and when it was last changed."""
 _INVENTORIES = (
-    select(_i.provider, *_RULES, *_DOWN)
+    select(_i.provider, _p.offered_by, *_RULES, *_DOWN)
     .join(tables.providers, _p.uuid == tables.inventories.c.provider)
     .outerjoin(tables.away, _a.provider == _p.root)
     .where(tables.inventories.c.provider.in_(bindparam("providers", expanding=True)))
@@ -70,7 +70,7 @@ _INVENTORIES = (
 THEN: Final[Any] = bindparam("then", type_=BigInteger)
 _BEGUN = case((_b.start_at <= THEN, THEN), else_=_b.start_at)
 STOCK = (
-    select(_p.uuid.label("provider"), _p.generation, *_RULES, *_DOWN)
+    select(_p.uuid.label("provider"), _p.offered_by, _p.generation, *_RULES, *_DOWN)
     .outerjoin(tables.inventories, tables.inventories.c.provider == _p.uuid)
     .outerjoin(tables.away, _a.provider == _p.root)
     .where(_p.uuid.in_(bindparam("providers", expanding=True)))
@@ -111,6 +111,8 @@ class InventoryState:
     inventories: dict[Pair, Inventory]
     occupancy: dict[Pair, list[Span]]
     """Bookings, and times without capacity as if something took all of it."""
+    offered: dict[str, str]
+    """Server providers among the providers -> the consumers that offer them."""
 
 
 def prefetch_questions(providers: list[str], now: Instant) -> list[Question]:
@@ -140,7 +142,7 @@ def state_before(batch: Batch) -> InventoryState | None:
     stocked = [row for row in stock if (row.provider, row.resource_class) in judged]
     inventories = _inventories(stocked)
     _add_down(batch.now, stocked, inventories, occupancy)
-    return InventoryState(inventories, occupancy)
+    return InventoryState(inventories, occupancy, _offered(stocked))
 
 
 def questions(batch: Batch) -> list[Question]:
@@ -156,14 +158,20 @@ def answered_state(answers: Sequence[Rows], now: Instant) -> InventoryState:
     """The answers to `questions`."""
     inventories: dict[Pair, Inventory] = {}
     occupancy: dict[Pair, list[Span]] = {}
+    offered: dict[str, str] = {}
     for stock, occupied in zip(answers[::2], answers[1::2], strict=True):
         stocked = list(stock)
         inventories |= _inventories(stocked)
+        offered |= _offered(stocked)
         _add_down(now, stocked, inventories, occupancy)
         for row in occupied:
             span = (row.start_at, row.end_at, int(row.amount))
             occupancy.setdefault((row.provider, row.resource_class), []).append(span)
-    return InventoryState(inventories, occupancy)
+    return InventoryState(inventories, occupancy, offered)
+
+
+def _offered(stock: Iterable[Any]) -> dict[str, str]:
+    return {row.provider: row.offered_by for row in stock if row.offered_by is not None}
 
 
 def _add_down(
@@ -187,7 +195,7 @@ def state_after(batch: Batch, before: InventoryState) -> InventoryState:
         occupancy[pair] = spans = [*before.occupancy.get(pair, ()), *added]
         if pair in batch.removed:
             spans += [(start, end, -amount) for start, end, amount in batch.removed[pair]]
-    return InventoryState(before.inventories, occupancy)
+    return InventoryState(before.inventories, occupancy, before.offered)
 
 
 def check_inventories(batch: Batch, end: InventoryState) -> None:

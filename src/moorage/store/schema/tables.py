@@ -96,10 +96,12 @@ providers = Table(
     Column("name", text_column(200), nullable=False, unique=True),
     Column("parent", UUID),
     Column("root", UUID, nullable=False, index=True),
+    Column("offered_by", UUID, comment="of a server provider: the consumer that offers it"),
     Column("generation", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    partial_index("offered_by", "offered_by IS NOT NULL"),
 )
 
 inventories = Table(

@@ -76,6 +76,7 @@ def provider(
         inventories=tuple(inventories),
         traits=frozenset(traits),
         aggregates=frozenset(aggregates),
+        offered_by=row.offered_by,
     )
 
 
@@ -95,6 +96,7 @@ def recounted(
         one.inventories,
         one.traits,
         one.aggregates,
+        one.offered_by,
     )
 
 

@@ -182,6 +182,7 @@ def _columns(batch: Batch, one: ResourceProvider, root: str) -> dict[str, object
         "name": one.name,
         "parent": one.parent_uuid,
         "root": root,
+        "offered_by": one.offered_by,
         "generation": one.generation,
         "revision": 0,
         "created_at": batch.now,

@@ -37,6 +37,8 @@ _BOOKED = (
     .distinct()
 )
 _LOOP = "creating loop in the provider tree is not allowed"
+_NO_CHILD = "a server provider is no child: it is where its server is"
+_NO_PARENT = "a server provider has no children"
 
 
 def create_provider(batch: Batch, change: CreateProvider) -> None:
@@ -45,13 +47,16 @@ def create_provider(batch: Batch, change: CreateProvider) -> None:
     Raises:
         DuplicateName: the UUID or the name is taken.
         UnknownName: there is no such parent.
-        InvalidDescription: it is to be its own parent.
+        InvalidDescription: it is to be its own parent, or a child of a server provider, or a
+            server provider and a child.
     """
     if change.parent_uuid == change.uuid:
         raise InvalidDescription(
             "parent provider UUID cannot be same as UUID. Unable to create it",
             path="parent_provider_uuid",
         )
+    if change.parent_uuid is not None and change.offered_by is not None:
+        raise InvalidDescription(_NO_CHILD, path="parent_provider_uuid")
     root = change.uuid if change.parent_uuid is None else _root_of(batch, change.parent_uuid)
     _refuse_duplicate(batch, change.uuid, change.name, new=True)
     batch.connection.do(
@@ -61,6 +66,7 @@ def create_provider(batch: Batch, change: CreateProvider) -> None:
             "name": change.name,
             "parent": change.parent_uuid,
             "root": root,
+            "offered_by": change.offered_by,
             "generation": 0,
             "revision": 1,
             "created_at": batch.now,
@@ -75,9 +81,12 @@ def create_provider(batch: Batch, change: CreateProvider) -> None:
 
 def _root_of(batch: Batch, parent: str) -> str:
     try:
-        return str(batch.provider(parent).root)
+        found = batch.provider(parent)
     except NotFound:
         raise UnknownName("resource provider", parent, path="parent_provider_uuid") from None
+    if found.offered_by is not None:
+        raise InvalidDescription(_NO_PARENT, path="parent_provider_uuid")
+    return str(found.root)
 
 
 def _refuse_duplicate(batch: Batch, uuid: str, name: str, *, new: bool) -> None:
@@ -95,8 +104,9 @@ def update_provider(batch: Batch, change: UpdateProvider) -> None:
         NotFound: no such provider.
         DuplicateName: another one has the name.
         UnknownName: there is no such parent.
-        InvalidDescription: the parent is the provider itself or below it, or the provider is a
-            host that a capacity window names: below another host it would be there again.
+        InvalidDescription: the parent is the provider itself or below it; either of them is a
+            server provider; or the provider is a host that a capacity window names: below another
+            host it would be there again.
     """
     stored = batch.provider(change.uuid)
     if stored.name != change.name:
@@ -110,6 +120,8 @@ def update_provider(batch: Batch, change: UpdateProvider) -> None:
             rename_host(batch, str(stored.name), change.name)
             rename_offered_host(batch, str(stored.name), change.name)
     if change.set_parent and stored.parent != change.parent_uuid:
+        if stored.offered_by is not None:
+            raise InvalidDescription(_NO_CHILD, path="parent_provider_uuid")
         _move(batch, change.uuid, str(stored.root), change.parent_uuid)
     batch.touch(change.uuid)
     batch.forget_provider(change.uuid)

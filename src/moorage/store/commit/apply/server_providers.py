@@ -1,0 +1,63 @@
+"""Consumers that stand on what they offer themselves are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, or_, select
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.errors import OfferCycle
+from moorage.store.database.statements import chunks
+from moorage.store.schema import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.store.commit.batch import Batch
+
+_b, _p = tables.bookings.c, tables.providers.c
+_NOW: Final[Any] = bindparam("now")
+_STANDS_ON = (
+    select(_p.offered_by)
+    .distinct()
+    .join(tables.bookings, _b.provider == _p.uuid)
+    .where(
+        _p.offered_by.is_not(None),
+        _b.consumer.in_(bindparam("consumers", expanding=True)),
+        _b.lapses_at > _NOW,
+        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > _NOW),
+    )
+)
+"""Who offers what these consumers have bookings on."""
+
+
+def refuse_cycles(batch: Batch, offered: Mapping[str, str]) -> None:
+    """Judge bookings that came to server providers, by the end state.
+
+    `offered` has those providers and the consumers that offer them. Two commits at one time on two
+    servers, each on what the other offers, may both pass on a database with several writers: both
+    servers are then nowhere, until one of them leaves.
+
+    Raises:
+        OfferCycle: one of the new bookings is of a consumer on which its provider stands.
+    """
+    for provider, server in sorted(offered.items()):
+        newcomers = {one.consumer for one in batch.arrived.get(provider, ())}
+        below = _stands_on(batch, server) if newcomers else set()
+        for consumer in sorted(newcomers & below):
+            raise OfferCycle(consumer, provider)
+
+
+def _stands_on(batch: Batch, server: str) -> set[str]:
+    """The server, those on whose providers it has bookings, and so on."""
+    found: set[str] = set()
+    waiting = {server}
+    while waiting:
+        found |= waiting
+        waiting = {
+            one
+            for some in chunks(sorted(waiting))
+            for one in batch.connection.scalars(_STANDS_ON, {"consumers": some, "now": batch.now})
+        } - found
+    return found

@@ -1,0 +1,85 @@
+"""Providers that servers offer, by Placement's own API: ordinary roots, and no circles."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from falcon.testing import TestClient
+from tests.api.placement.test_tickets import PLACEMENT
+
+from moorage.app import create_app
+from moorage.domain.changes import Changeset, CreateProvider, PutInventories
+from moorage.domain.providers import Inventory
+from moorage.settings import configure, read
+from moorage.store import Ledger, open_store
+
+HOST, FIRST, SECOND = (str(uuid4()) for _ in range(3))
+ANN, BOB = (str(uuid4()) for _ in range(2))
+
+
+class Cloud:
+    """A host; and ann's server and bob's, each of which offers units of VCPU."""
+
+    def __init__(self, store: Ledger) -> None:
+        for provider, name, offered_by in (
+            (HOST, "host", None),
+            (FIRST, f"server:{ANN}", ANN),
+            (SECOND, f"server:{BOB}", BOB),
+        ):
+            stock = PutInventories(provider, (Inventory("VCPU", 8),), None)
+            store.commit(Changeset((CreateProvider(provider, name, None, offered_by), stock)))
+        settings = configure(read({"database": "sqlite://"}, {}, ()))
+        self.client = TestClient(create_app(settings, store=store))
+
+    def put(self, consumer: str, provider: str) -> Any:
+        body = {
+            "allocations": {provider: {"resources": {"VCPU": 1}}},
+            "project_id": "project",
+            "user_id": "user",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        path = f"/placement/allocations/{consumer}"
+        return self.client.simulate_put(path, json=body, headers=PLACEMENT)
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        return self.client.simulate_request(
+            method, f"/placement{path}", json=body, headers=PLACEMENT
+        )
+
+
+@pytest.fixture
+def cloud(database_url: str) -> Any:
+    store = open_store(database_url)
+    yield Cloud(store)
+    store.close()
+
+
+def test_one_is_listed_and_used_as_any_root(cloud: Cloud) -> None:
+    found = cloud.send("GET", f"/resource_providers?name=server:{ANN}").json
+    (one,) = found["resource_providers"]
+    assert (one["uuid"], one["parent_provider_uuid"]) == (FIRST, None)
+    assert cloud.put(ANN, HOST).status_code == 204
+    assert cloud.put(str(uuid4()), FIRST).status_code == 204
+    refused = cloud.send("DELETE", f"/resource_providers/{FIRST}")
+    assert refused.status_code == 409
+    assert refused.json["errors"][0]["code"] == "placement.resource_provider.inuse"
+
+
+def test_a_server_is_not_put_on_what_stands_on_it(cloud: Cloud) -> None:
+    assert cloud.put(BOB, FIRST).status_code == 204
+    for provider in (FIRST, SECOND):
+        refused = cloud.put(ANN, provider)
+        assert refused.status_code == 409
+        assert f"consumer {ANN} cannot use provider {provider}" in refused.text
+    assert cloud.send("GET", f"/allocations/{ANN}").json["allocations"] == {}
+    assert cloud.put(ANN, HOST).status_code == 204
+
+
+def test_one_is_neither_child_nor_parent(cloud: Cloud) -> None:
+    under = {"name": "card", "uuid": str(uuid4()), "parent_provider_uuid": FIRST}
+    assert cloud.send("POST", "/resource_providers", under).status_code == 400
+    moved = {"name": "renamed", "parent_provider_uuid": HOST}
+    assert cloud.send("PUT", f"/resource_providers/{FIRST}", moved).status_code == 400
+    found = cloud.send("GET", f"/resource_providers/{FIRST}").json
+    assert (found["name"], found["root_provider_uuid"]) == (f"server:{ANN}", FIRST)
