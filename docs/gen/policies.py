@@ -69,6 +69,8 @@ def parameters(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def takes(schema: Mapping[str, Any]) -> str:
     """What values a parameter takes, in words."""
+    if "anyOf" in schema:
+        return ", or ".join(takes(one) for one in schema["anyOf"])
     if "enum" in schema:
         return " or ".join(code(value) for value in schema["enum"])
     if schema["type"] == "array":

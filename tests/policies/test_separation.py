@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 
+from moorage.domain.errors import Contradiction, InvalidDescription
 from moorage.domain.period import SECOND
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.verify import verify
+from moorage.policies.contradiction import refuse_contradictions
+from moorage.policies.separation import Separation
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.portfolio import Portfolio
@@ -71,3 +74,105 @@ def test_the_need_is_said_in_domains() -> None:
     [edge] = rule.edges
     said = rule.policy.requirement(edge, problem.policy_view)
     assert said == "3 racks for east and west and db (no rack holds two of these roles)"
+
+
+COPIES = ("east/0", "east/1", "west")
+CLUSTERS = {f"{copy}/{role}": (1, {"VCPU": 1}) for copy in COPIES for role in "ab"}
+
+
+def between(sides: Any, *, racks: int = 3, roles: Any = CLUSTERS) -> BuiltProblem:
+    fleet = built(racks).terrain
+    names = ["*"] if isinstance(sides, str) else [name for side in sides for name in side]
+    stated = statement("s", "separation", *names, level="rack", between=sides)
+    return build_on_terrain(request(roles, [stated]), fleet)
+
+
+@pytest.mark.parametrize(
+    ("sides", "least"),
+    [
+        ("groups", 3),
+        ([["east"], ["west"]], 2),
+        ([["east[0]"], ["east[1]", "west"]], 2),
+        ([["east[0]"], ["east[1]"], ["west"]], 3),
+        ([["east/a"], ["west/a"]], 2),
+    ],
+)
+def test_sides_have_racks_of_their_own(sides: object, least: int) -> None:
+    for racks in (least - 1, least):
+        problem = between(sides, racks=racks).problem
+        for solver in (Exhaustive(), Portfolio(CpSat())):
+            found = solver.solve(problem, time_limit=5 * SECOND, seed=0)
+            assert (found.verdict is Verdict.FEASIBLE) == (racks == least)
+
+
+def test_the_need_of_sides_is_said_in_domains() -> None:
+    for sides, said in (
+        ("groups", "3 racks for east/0 and east/1 and west (no rack holds two of these groups)"),
+        ([["west", "east[1]"], ["east[0]"]],
+         "2 racks for east[1] with west and east[0] (no rack holds two of these sides)"),
+    ):  # fmt: skip
+        problem = between(sides)
+        [rule] = problem.rules
+        assert rule.policy.requirement(rule.edges[0], problem.policy_view) == said
+
+
+def test_what_is_in_no_group_is_a_side_of_groups() -> None:
+    problem = between("groups", racks=1, roles={"lb": (2, {"VCPU": 1}), "a/w": (1, {"VCPU": 1})})
+    assert Exhaustive().solve(problem.problem, time_limit=SECOND, seed=0).verdict is (
+        Verdict.INFEASIBLE
+    )
+    [rule] = problem.rules
+    said = rule.policy.requirement(rule.edges[0], problem.policy_view)
+    assert said.startswith("2 racks for a and what is in no group")
+
+
+@pytest.mark.parametrize(
+    ("sides", "path", "text"),
+    [
+        ([], "between", "2 to 64 sides, not 0"),
+        ([["east"]], "between", "2 to 64 sides, not 1"),
+        ([["a"]] * 65, "between", "2 to 64 sides, not 65"),
+        ([["east"], []], "between[1]", "a side is empty"),
+        ([["east"], "west"], "between[1]", "must be a list"),
+        ([["east"], [3]], "between[1][0]", "must be a string"),
+        ([["east"], ["east"]], "between[1]", "east is on two sides"),
+        ([["east"], ["tag:x"]], "between[1]", "not tag:x"),
+        ([["east"], ["*"]], "between[1]", "not [*]"),
+        ("group", "between", "must be one of members, roles, groups"),
+        (3, "between", "must be a string"),
+    ],
+)
+def test_sides_that_are_none_are_refused(sides: object, path: str, text: str) -> None:
+    with pytest.raises(InvalidDescription, match=text) as refused:
+        Separation.parse({"level": "rack", "between": sides}, path="p")
+    assert refused.value.path == f"p.{path}"
+
+
+@pytest.mark.parametrize(
+    ("sides", "at", "text"),
+    [
+        ([["east"], ["east[1]"]], 1, "role east/1/a is on two sides"),
+        ([["east/a"], ["west", "east[0]"]], 1, "role east/0/a is on two sides"),
+        ([["east"], ["east/0/a"]], 1, "on two sides"),
+        ([["east"], ["wset"]], 1, "wset is no role, group or copy"),
+        ([["east"], ["west/a[0]"]], 1, r"west/a\[0\] is no role, group or copy"),
+    ],
+)
+def test_sides_are_of_roles_that_there_are_and_disjoint(
+    sides: list[list[str]], at: int, text: str
+) -> None:
+    asked = request(CLUSTERS)
+    names = [name for side in sides for name in side]
+    stated = statement("s", "separation", *names, level="rack", between=sides)
+    with pytest.raises(InvalidDescription, match=text) as refused:
+        refuse_contradictions(asked.roles, asked.members, [stated])
+    assert refused.value.path == f"policies.s.between[{at}]"
+
+
+def test_sides_that_must_be_together_contradict_their_separation() -> None:
+    asked = request(CLUSTERS)
+    apart = statement("s", "separation", "east", "west", level="rack", between=[["east"], ["west"]])
+    near = statement("n", "affinity", "east/0", "west/a", level="rack")
+    with pytest.raises(Contradiction) as refused:
+        refuse_contradictions(asked.roles, asked.members, [apart, near])
+    assert set(refused.value.policies) == {"s", "n"}

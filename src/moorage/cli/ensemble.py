@@ -98,8 +98,15 @@ def _selected(member: Member, policy: Mapping[str, Any], tags: Mapping[str, set[
 
 
 def _selectors(policy: Mapping[str, Any]) -> Iterator[str]:
-    for one in policy.get("zip") or policy.get("members") or ():
+    sides = [name for side in _sides(policy) for name in side]
+    for one in policy.get("zip") or policy.get("members") or sides:
         yield f"tag:{one['tag']}" if isinstance(one, dict) else str(one)
+
+
+def _sides(policy: Mapping[str, Any]) -> Sequence[Sequence[str]]:
+    """The sides between which the policy is; none if it selects members."""
+    between = policy.get("between", ())
+    return () if isinstance(between, str) else between
 
 
 def newest_decision(client: Moorage, ensemble_id: str) -> Decision:
@@ -275,6 +282,8 @@ def _amounts(resources: Mapping[str, int]) -> str:
 
 
 def _selection(policy: Mapping[str, Any]) -> str:
+    if sides := _sides(policy):
+        return " | ".join(", ".join(side) for side in sides)
     selectors = policy.get("zip") or policy.get("members") or ()
     text = ", ".join(
         f"tag:{one['tag']}" if isinstance(one, dict) else str(one) for one in selectors
@@ -288,7 +297,7 @@ _OWN = frozenset({"name", "type", "members", "zip", "phase", "on_violation"})
 def _parameters(policy: Mapping[str, Any]) -> list[str]:
     said = []
     for name, value in policy.items():
-        if name in _OWN or value == "required":
+        if name in _OWN or value == "required" or (name == "between" and _sides(policy)):
             continue
         if isinstance(value, dict):
             name, value = next(iter(value.items()))  # noqa: PLW2901 - {preferred: 5}

@@ -21,6 +21,7 @@ from moorage.domain.ensembles import (
     ALL_PHASES,
     MAX_MEMBERS,
     ROLE_NAME,
+    SIDES,
     TAGGED,
     Group,
     OnViolation,
@@ -288,7 +289,8 @@ def read_statement(source: object, path: str) -> PolicyStatement:
     """Read one entry of `policies`: a mapping, or one of Nova's four names.
 
     `members` lists selectors that make one hyperedge, `zip` selectors whose i-th members make
-    one each. Every field that is not the statement's own is a parameter of its type.
+    one each; sides in `between` stand for the former. Every field that is not the statement's own
+    is a parameter of its type.
 
     Raises:
         InvalidDescription: a missing or ill-typed field.
@@ -300,15 +302,8 @@ def read_statement(source: object, path: str) -> PolicyStatement:
         raise InvalidDescription("a policy needs a type, such as spread", path=f"{path}.type")
     kind = plain_values.text(fields["type"], f"{path}.type")
     zipped = "zip" in fields
-    if zipped == ("members" in fields):
-        raise InvalidDescription(
-            "a policy says whom it is about: give members or zip, and not both", path=path
-        )
     where = f"{path}.{'zip' if zipped else 'members'}"
-    selectors = plain_values.listed(fields["zip"] if zipped else fields["members"], where)
-    if not selectors:
-        raise InvalidDescription("a policy needs at least one selector", path=where)
-    read = tuple(read_selector(one, f"{where}[{i}]") for i, one in enumerate(selectors))
+    read = _selectors(fields, path)
     if zipped and (len(read) < _ZIPPED or len(set(read)) < len(read)):
         raise InvalidDescription("zip joins members of two different selectors or more", path=where)
     return PolicyStatement(
@@ -323,6 +318,40 @@ def read_statement(source: object, path: str) -> PolicyStatement:
         ),
         on_violation=_on_violation(fields, f"{path}.on_violation"),
     )
+
+
+def _selectors(fields: Mapping[str, object], path: str) -> tuple[Selector, ...]:
+    """The selectors of a policy: its members, those of a zip, or those of its sides."""
+    sides = fields.get(SIDES)
+    named = [one for one in ("members", "zip") if one in fields]
+    if has_sides(fields):
+        if named:
+            raise InvalidDescription(
+                f"the sides in {SIDES} say whom the policy is about: leave out {named[0]}",
+                path=f"{path}.{named[0]}",
+            )
+        where = f"{path}.{SIDES}"
+        lists = [(one, f"{where}[{i}]") for i, one in enumerate(plain_values.listed(sides, where))]
+    elif len(named) == 1:
+        lists = [(fields[named[0]], f"{path}.{named[0]}")]
+    else:
+        raise InvalidDescription(
+            "a policy says whom it is about: give members or zip, and not both", path=path
+        )
+    found = [
+        read_selector(one, f"{where}[{i}]")
+        for source, where in lists
+        for i, one in enumerate(plain_values.listed(source, where))
+    ]
+    if not found:
+        where = lists[0][1] if lists else f"{path}.{SIDES}"
+        raise InvalidDescription("a policy needs at least one selector", path=where)
+    return tuple(found)
+
+
+def has_sides(fields: Mapping[str, object]) -> bool:
+    """Whether a policy names sides, which then say whom it is about."""
+    return isinstance(fields.get(SIDES), list | tuple)
 
 
 def read_selector(source: object, path: str) -> Selector:

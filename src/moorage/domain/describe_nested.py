@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain import plain_values
-from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME, TAGGED
+from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME, SIDES, TAGGED
 from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
@@ -180,11 +180,21 @@ def _within(source: object, prefix: str, path: str) -> object:
     for field_name in ("members", "zip"):
         if field_name in fields:
             where = f"{path}.{field_name}"
-            fields[field_name] = [
-                _selector_within(one, prefix, f"{where}[{i}]")
-                for i, one in enumerate(plain_values.listed(fields[field_name], where))
-            ]
+            fields[field_name] = _selectors_within(fields[field_name], prefix, where)
+    sides = fields.get(SIDES)
+    if isinstance(sides, list | tuple):
+        where = f"{path}.{SIDES}"
+        fields[SIDES] = [
+            _selectors_within(one, prefix, f"{where}[{i}]") for i, one in enumerate(sides)
+        ]
     return fields
+
+
+def _selectors_within(source: object, prefix: str, path: str) -> list[object]:
+    return [
+        _selector_within(one, prefix, f"{path}[{i}]")
+        for i, one in enumerate(plain_values.listed(source, path))
+    ]
 
 
 def _selector_within(source: object, prefix: str, path: str) -> object:

@@ -29,6 +29,9 @@ _MEMBER: Final = re.compile(r"(?P<role>[^\[\]]+)\[(?P<index>\d{1,6})\]")
 MAX_MEMBERS: Final = 5_000
 """Members of one ensemble; an absurd count is a mistake, not a request."""
 
+SIDES: Final = "between"
+"""The parameter of policies between sides; where it lists them, they replace `members`."""
+
 KEEPING: Final = "exclusive"
 """The policy type that, where required, closes its members' domains to others."""
 

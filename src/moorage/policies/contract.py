@@ -71,7 +71,8 @@ class Policy(Protocol):
     """A typed rule over hyperedges of members.
 
     A parameter called `domains` holds names as `PolicyView.hosts_in` takes them. Tenants may not
-    name hosts or providers in it (see `usecases.ensembles.policy_checks`).
+    name hosts or providers in it (see `usecases.ensembles.policy_checks`). One called `between` may
+    name sides (see `sides`); the policy is then about the members of these.
     """
 
     type: ClassVar[str]

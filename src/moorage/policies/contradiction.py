@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import Phase, edges
+from moorage.domain.ensembles import SIDES, Phase, edges
 from moorage.domain.errors import Contradiction
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.policies.registry import parse
 from moorage.policies.satisfiable import impossible
+from moorage.policies.sides import MEMBERS, check_roles
 from moorage.policies.static_check import contradictory
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ def refuse_contradictions(
         Contradiction: names a minimal set of policies, with what each needs.
         UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
+    names = {role.name for role in roles}
+    for one in statements:
+        path = f"policies.{one.name}.{SIDES}"
+        check_roles(getattr(parse(one), SIDES, MEMBERS), names, path)
     asked = [one for one in statements if one.required and Phase.CREATE in one.phases]
 
     def contradict(some: Sequence[PolicyStatement]) -> bool:

@@ -2,7 +2,8 @@
 
 A policy declares its parameters once, as dataclass fields: the type, the default, and in the
 metadata (`about`) a description and bounds. Parsing, errors and the JSON schema are derived.
-Supported types: `int`, `str`, either of them `| None`, and `frozenset[str]`.
+Supported types: `int`, `str`, either of them `| None`, `frozenset[str]`, and `str | Sides`: a
+string, or lists of strings.
 """
 
 from __future__ import annotations
@@ -10,18 +11,33 @@ from __future__ import annotations
 import re
 from dataclasses import MISSING, Field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import did_you_mean
+from moorage.policies.sides import Sides
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
 
 MAX_TEXT = 255
 MAX_NUMBER = 1_000_000
+MIN_SIDES = 2
+MAX_SIDES = 64
+
+_SIDES: Final = {
+    "type": "array",
+    "minItems": MIN_SIDES,
+    "maxItems": MAX_SIDES,
+    "items": {
+        "type": "array",
+        "minItems": 1,
+        "uniqueItems": True,
+        "items": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT},
+    },
+}
 
 
 def about(
@@ -84,8 +100,14 @@ def given(policy: object) -> dict[str, object]:
     for field in fields(policy):  # type: ignore[arg-type]  # a dataclass instance
         value = getattr(policy, field.name)
         if _required(field) or value != _default(field):
-            found[field.name] = sorted(value) if isinstance(value, frozenset) else value
+            found[field.name] = _plain(value)
     return found
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 @cache
@@ -99,11 +121,29 @@ def _value(value: object, hint: object, field: Field[Any], path: str) -> object:
         return None
     if int in kinds:
         return _integer(value, field, path)
-    if str in kinds and "frozenset" not in str(hint):
-        return _text(value, field, path)
+    if Sides in kinds and isinstance(value, list | tuple):
+        return _sides(value, path)
+    if get_origin(hint) is frozenset:
+        return _texts(value, field.metadata, path)
+    return _text(value, field.metadata, path)
+
+
+def _sides(value: Sequence[object], path: str) -> Sides:
+    if not MIN_SIDES <= len(value) <= MAX_SIDES:
+        raise InvalidDescription(
+            f"must have {MIN_SIDES} to {MAX_SIDES} sides, not {len(value)}", path=path
+        )
+    found = tuple(_texts(side, about(""), f"{path}[{i}]") for i, side in enumerate(value))
+    for i, side in enumerate(found):
+        if not side:
+            raise InvalidDescription("a side is empty", path=f"{path}[{i}]")
+    return found
+
+
+def _texts(value: object, metadata: Mapping[str, Any], path: str) -> frozenset[str]:
     if not isinstance(value, list | tuple | set | frozenset):
         raise InvalidDescription(f"must be a list of strings, not {value!r}", path=path)
-    return frozenset(_text(item, field, f"{path}[{i}]") for i, item in enumerate(value))
+    return frozenset(_text(item, metadata, f"{path}[{i}]") for i, item in enumerate(value))
 
 
 def _integer(value: object, field: Field[Any], path: str) -> int:
@@ -115,16 +155,16 @@ def _integer(value: object, field: Field[Any], path: str) -> int:
     return value
 
 
-def _text(value: object, field: Field[Any], path: str) -> str:
+def _text(value: object, metadata: Mapping[str, Any], path: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
         raise InvalidDescription(
             f"must be a string of 1 to {MAX_TEXT} characters, not {value!r}", path=path
         )
-    choices, pattern = field.metadata["choices"], field.metadata["pattern"]
+    choices, pattern = metadata["choices"], metadata["pattern"]
     if choices and value not in choices:
         raise InvalidDescription(f"must be one of {', '.join(choices)}, not {value!r}", path=path)
     if pattern and re.fullmatch(pattern, value) is None:
-        allowed = field.metadata["allowed"]
+        allowed = metadata["allowed"]
         raise InvalidDescription(f"must be {allowed}, not {value!r}", path=path)
     return value
 
@@ -137,7 +177,9 @@ def _property(hint: object, field: Field[Any]) -> dict[str, object]:
         text["enum"] = list(field.metadata["choices"])
     if field.metadata["pattern"]:
         text["pattern"] = f"^(?:{field.metadata['pattern']})$"
-    if "frozenset" in str(hint):
+    if Sides in kinds:
+        found |= {"anyOf": [text, _SIDES]}
+    elif get_origin(hint) is frozenset:
         found |= {"type": "array", "items": text, "uniqueItems": True}
     elif int in kinds:
         found |= {"type": "integer", "minimum": field.metadata["minimum"], "maximum": MAX_NUMBER}

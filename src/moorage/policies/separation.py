@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
+from moorage.domain.ensembles import SIDES
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.policies.contract import Example, Violation, Weaker
@@ -17,19 +18,15 @@ from moorage.policies.levels import (
 )
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import Apart, AtMost, NeverOn
+from moorage.policies.sides import GROUPS, MEMBERS, ROLES, Between, check_form, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
-
-
-MEMBERS: Final = "members"
-ROLES: Final = "roles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +34,16 @@ class Separation:
     """Every two of the selected members are far from each other.
 
     With `between: roles` only members of different roles are, so that a tier may be close together
-    and far from another one, or the racks of two clusters are different ones.
+    and far from another one; with `between: groups` those of different groups or copies, so that
+    the racks of two clusters are different ones. Or name the sides, in place of `members`:
+    `{"between": [["east", "lb"], ["west"]]}`; each is a list of roles, groups and copies.
 
     Say how far either as a `level` they must not share, or as `min_distance`: 1 is another
     host, 2 another domain of the lowest level (a rack, where racks are the lowest), and so on
     up the tree. With a `level` every member must be in some domain of it; with a distance a
     host that is in none shares none. Use a tree of its own for what is not the location:
     `{"level": "feed", "tree": "power"}` keeps two servers off one power feed. Broken by one for
-    every member beyond the first in a domain; between roles by one for every two roles in it.
+    every member beyond the first in a domain; between sides by one for every two sides in it.
     """
 
     type: ClassVar[str] = "separation"
@@ -65,11 +64,12 @@ class Separation:
         default=None,
         metadata=about("How far apart two members are at least, in levels.", minimum=1),
     )
-    between: str = field(
+    between: Between = field(
         default=MEMBERS,
         metadata=about(
-            "Whether every two members are far from each other, or every two roles.",
-            choices=(MEMBERS, ROLES),
+            "Whether every two members are far from each other, every two roles, every two"
+            " groups, or every two of these sides.",
+            choices=(MEMBERS, ROLES, GROUPS),
         ),
     )
     tree: str = field(default=DEFAULT_TREE, metadata=about("Tree that is meant."))
@@ -80,6 +80,7 @@ class Separation:
         policy = read(cls, parameters, path=path)
         if (policy.level is None) == (policy.min_distance is None):
             raise InvalidDescription("give either level or min_distance", path=path)
+        check_form(policy.between, f"{path}.{SIDES}")
         return policy
 
     def check(self, topology: Topology) -> None:
@@ -97,7 +98,7 @@ class Separation:
         level = self._level(placement.fleet.topology)
         if level is None:
             return self._impossible(edge)
-        close = self._roles_close if self.between == ROLES else self._close
+        close = self._close if self.between == MEMBERS else self._sides_close
         return (
             *members_without_domain(edge, placement, level),
             *close(edge, placement, level),
@@ -110,14 +111,15 @@ class Separation:
 
     def _beside_first(self, edge: Edge) -> Edge:
         """The members that are to be far from the first one."""
-        if self.between == ROLES:
-            return tuple(one for one in edge if one.role != edge[0].role)
-        return edge[1:]
+        if self.between == MEMBERS:
+            return edge[1:]
+        _, *others = [*split(edge, self.between).values()] or [()]
+        return tuple(one for side in others for one in side)
 
-    def _roles_close(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+    def _sides_close(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
         for domain, together in placement.by_domain(edge, level).items():
             name = placement.fleet.domain_name(level, domain)
-            for ours, theirs in combinations(_by_role(together).values(), 2):
+            for ours, theirs in combinations(split(together, self.between).values(), 2):
                 both = (ours[0], theirs[0])
                 yield Violation((*ours, *theirs), self._words(both, level, name))
 
@@ -152,12 +154,12 @@ class Separation:
             nowhere = frozenset(range(fleet.host_count))
             others = self._beside_first(edge)
             yield NeverOn(policy=name, members=others, weight=weight, hosts=nowhere)
-        elif self.between == ROLES:
-            for ours, theirs in combinations(_by_role(edge).values(), 2):
-                yield Apart(policy=name, members=ours, others=theirs, weight=weight, level=level)
+        elif self.between == MEMBERS:
+            yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=1)
             yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
         else:
-            yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=1)
+            for ours, theirs in combinations(split(edge, self.between).values(), 2):
+                yield Apart(policy=name, members=ours, others=theirs, weight=weight, level=level)
             yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
@@ -165,10 +167,11 @@ class Separation:
         level = self._level(fleet.topology)
         if level is None:
             return f"hosts {self.min_distance} apart for {members_text(edge)}"
-        if self.between == ROLES:
-            roles = _by_role(edge)
-            least = domains_text(level, len(roles))
-            return f"{least} for {' and '.join(roles)} (no {level} holds two of these roles)"
+        if self.between != MEMBERS:
+            sides = split(edge, self.between)
+            kind = self.between if isinstance(self.between, str) else "sides"
+            least = domains_text(level, len(sides))
+            return f"{least} for {' and '.join(sides)} (no {level} holds two of these {kind})"
         return f"{domains_text(level, len(edge))} for {members_text(edge)} (max 1 per {level})"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
@@ -176,11 +179,3 @@ class Separation:
         if self.min_distance is not None:
             for distance in range(self.min_distance - 1, 0, -1):
                 yield Weaker(self.min_distance - distance, {"min_distance": distance})
-
-
-def _by_role(members: Edge) -> dict[str, Edge]:
-    """Role -> those of the members that are of it."""
-    found: dict[str, list[MemberName]] = {}
-    for one in members:
-        found.setdefault(one.role, []).append(one)
-    return {role: tuple(some) for role, some in found.items()}

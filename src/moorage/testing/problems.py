@@ -389,6 +389,17 @@ def _spread(dice: random.Random) -> dict[str, object]:
     return found
 
 
+def _separation(dice: random.Random) -> dict[str, object]:
+    level = random_level(dice)
+    distance: dict[str, object] = {"min_distance": dice.randint(1, 3)}
+    found = dice.choice((level, distance))
+    between: object = dice.choice(("members", "roles"))
+    # The others without another throw: what a seed gives otherwise stays the same.
+    if between == "roles" and found.get("level") == "rack":
+        between = [["a"], ["b", "c"]]
+    return {**found, "between": between}
+
+
 def _named(dice: random.Random) -> dict[str, object]:
     found: dict[str, object] = {}
     if dice.random() < 0.7:  # noqa: PLR2004
@@ -409,10 +420,7 @@ PARAMETERS: Mapping[str, RandomParameters] = MappingProxyType(
         "proximity": lambda dice: dice.choice(
             (random_level(dice), {"max_distance": dice.randint(0, 3)})
         ),
-        "separation": lambda dice: {
-            **dice.choice((random_level(dice), {"min_distance": dice.randint(1, 3)})),
-            "between": dice.choice(("members", "roles")),
-        },
+        "separation": _separation,
         "survive": lambda dice: {
             **random_level(dice),
             "keep": dice.randint(1, 2),

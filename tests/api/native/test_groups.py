@@ -89,6 +89,47 @@ def test_a_later_policy_names_groups_and_an_unknown_one_is_refused(service: Serv
         assert f"{name} selects nothing here; did you mean {near}" in error["detail"]
 
 
+def test_copies_have_racks_of_their_own(service: Service) -> None:
+    apart = {"name": "apart", "type": "separation", "between": [["east[0]"], ["east[1]"]],
+             "level": "rack"}  # fmt: skip
+    made = created(service, body(apart))["ensemble"]
+    assert made["policies"][0] == {**apart, "strength": "required"}
+    found = racks(service, made["id"])
+    assert found["east/0/db[0]"] != found["east/1/db[0]"]
+    path = f"/ensembles/{made['id']}"
+    third = {"policies": [{"name": "apart", "between": [["east[0]"], ["east[2]"]]}]}
+    answer = service.call("PATCH", path, {"ensemble": {**third, "generation": 0}})
+    error = refused(answer, 400, "invalid_description")
+    assert "east[2] selects nothing here" in error["detail"]
+    assert "policies[0].between" in answer.text
+    whole = {"policies": [{"name": "apart", "members": ["east"], "between": "groups"}]}
+    answer = service.call("PATCH", path, {"ensemble": {**whole, "generation": 0}})
+    assert answer.status_code == 200, answer.text
+    policy = answer.json["ensemble"]["policies"][0]
+    assert (policy["between"], policy["members"]) == ("groups", ["east"])
+    back = {"policies": [{"name": "apart", "between": apart["between"]}]}
+    answer = service.call("PATCH", path, {"ensemble": {**back, "generation": 1}})
+    assert answer.json["ensemble"]["policies"][0] == {**apart, "strength": "required"}
+    both = {**apart, "members": ["east"]}
+    answer = service.call("POST", "/ensembles", {"ensemble": {**body(both), "name": "f"}})
+    assert "leave out members" in refused(answer, 400, "invalid_description")["detail"]
+
+
+def test_a_role_on_two_sides_is_refused(service: Service) -> None:
+    apart = {"type": "separation", "between": [["east"], ["east/db"]], "level": "rack"}
+    answer = service.call("POST", "/ensembles", {"ensemble": body(apart)})
+    error = refused(answer, 400, "invalid_description")
+    assert "role east/0/db is on two sides" in error["detail"]
+
+
+def test_inner_sides_are_within_each_copy(service: Service) -> None:
+    inner = {"name": "tiers", "type": "separation", "between": [["web"], ["db"]], "level": "host"}
+    made = created(service, body(cluster={**CLUSTER, "policies": [inner]}))["ensemble"]
+    assert [one["between"] for one in made["policies"]] == [
+        [["east/0/web"], ["east/0/db"]], [["east/1/web"], ["east/1/db"]]
+    ]  # fmt: skip
+
+
 def test_roles_in_groups_grow_by_their_paths_and_groups_do_not(service: Service) -> None:
     path = f"/ensembles/{created(service, body(), hold='PT1H')['ensemble']['id']}"
     grown = service.call("POST", f"{path}/extend", {"extend": {"role": "east/1/db", "count": 1}})
@@ -135,3 +176,12 @@ def test_a_depth_bomb_is_refused(service: Service, depth: int) -> None:
     )
     answer = service.call("POST", "/ensembles", raw=text)
     assert answer.status_code == 400, answer.text[:300]
+
+
+def test_too_many_copies_that_are_apart_are_refused(service: Service) -> None:
+    cluster = {"name": "g", "kind": "ensemble", "count": 400,
+               "members": [{"name": "w", "flavor": "m1.small"}]}  # fmt: skip
+    apart = {"type": "separation", "members": ["g"], "between": "groups", "level": "rack"}
+    answer = service.call("POST", "/ensembles", {"ensemble": body(apart, cluster=cluster)})
+    assert "members in all policies together" in answer.text
+    assert answer.status_code in (400, 403)

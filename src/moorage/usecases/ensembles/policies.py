@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from moorage.domain.changes import Changeset, PutEnsemble
-from moorage.domain.describe import read_statement
+from moorage.domain.describe import has_sides, read_statement
 from moorage.domain.ensembles import ALL_PHASES
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.policies.registry import parse
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 def written_statement(statement: PolicyStatement) -> dict[str, object]:
     """The statement in the form that `describe.read_statement` reads."""
-    selectors = [str(one) for one in statement.members]
     found: dict[str, object] = {
         "name": statement.name,
         "type": statement.type,
-        "zip" if statement.zip else "members": selectors,
         "strength": "required" if statement.weight is None else {"preferred": statement.weight},
     }
+    if not has_sides(statement.parameters):
+        found["zip" if statement.zip else "members"] = [str(one) for one in statement.members]
     if statement.phases != ALL_PHASES:
         found["phase"] = sorted(phase.value for phase in statement.phases)
     if statement.on_violation is not None:
@@ -73,6 +73,8 @@ def merged_statement(
         base.pop("members", None)
     if "members" in source:
         base.pop("zip", None)
+    if has_sides(source):
+        base = {key: value for key, value in base.items() if key not in {"members", "zip"}}
     merged = {**base, **source}
     return read_statement({k: v for k, v in merged.items() if v is not None}, path)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import KEEPING, STANDING, TAGGED, OnViolation
+from moorage.domain.describe import has_sides
+from moorage.domain.ensembles import KEEPING, SIDES, STANDING, TAGGED, OnViolation
 from moorage.domain.errors import Forbidden, InUse, InvalidDescription, LimitExceeded, UnknownName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
@@ -17,17 +18,21 @@ from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.registry import parse
+from moorage.policies.sides import MEMBERS, split
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.shared.role_resolution import LedgerNames
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.domain.disclosure import Disclosure
     from moorage.domain.ensembles import Ensemble, MemberName, Phase, PolicyStatement
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
     from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.policies.contract import Policy
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -133,11 +138,12 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
         Contradiction: they cannot be met together on any fleet.
         LimitExceeded: their hyperedges have too many members; see `MOST_LISTED`.
     """
-    _bound_edges(ensemble)
-    for index, statement in enumerate(ensemble.policies):
+    policies = [parse(one, path=f"policies[{i}]") for i, one in enumerate(ensemble.policies)]
+    _bound_edges(ensemble, policies)
+    for index, (statement, policy) in enumerate(zip(ensemble.policies, policies, strict=True)):
         path = f"policies[{index}]"
         try:
-            parse(statement, path=path).check(topology)
+            policy.check(topology)
         except UnknownName as error:
             # The policy's error has the parameter only, without the statement's index.
             error.path = f"{path}.{error.path}"
@@ -152,15 +158,20 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
     )
 
 
-def _bound_edges(ensemble: Ensemble) -> None:
+def _bound_edges(ensemble: Ensemble, policies: Sequence[Policy]) -> None:
     """Check that the policies' hyperedges have at most `MOST_LISTED` members together.
+
+    Between sides, a member counts for every other side.
 
     Raises:
         LimitExceeded: they have more.
     """
     listed = 0
-    for statement in ensemble.policies:
-        listed += sum(len(edge) for edge in ensemble.edges(statement))
+    for statement, policy in zip(ensemble.policies, policies, strict=True):
+        between = getattr(policy, SIDES, MEMBERS)
+        for edge in ensemble.edges(statement):
+            others = 1 if between == MEMBERS else len(split(edge, between)) - 1
+            listed += len(edge) * max(others, 1)
         if listed > MOST_LISTED:
             raise LimitExceeded(
                 "members in all policies together", limit=MOST_LISTED, requested=listed
@@ -257,5 +268,11 @@ def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -
             hint = did_you_mean(str(selector), names | {f"{TAGGED}{tag}" for tag in tags})
             raise InvalidDescription(
                 f"policy {statement.name}: {selector} selects nothing here{hint}",
-                path=f"{path}.{'zip' if statement.zip else 'members'}",
+                path=f"{path}.{_selecting_field(statement)}",
             )
+
+
+def _selecting_field(statement: PolicyStatement) -> str:
+    if has_sides(statement.parameters):
+        return SIDES
+    return "zip" if statement.zip else "members"

@@ -1,0 +1,103 @@
+"""The sides between which a policy holds: roles, groups, or named ones.
+
+A side names roles, groups and copies, and never a single member: for a policy, members of one role
+differ by their hosts only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from moorage.domain.ensembles import Selector
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.role_paths import group_of, is_known, is_within
+from moorage.domain.words import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.policies.contract import Edge
+
+MEMBERS: Final = "members"
+ROLES: Final = "roles"
+GROUPS: Final = "groups"
+Sides: TypeAlias = tuple[frozenset[str], ...]
+Between: TypeAlias = str | Sides
+
+REST: Final = "what is in no group"
+
+
+def split(edge: Edge, between: Between) -> dict[str, Edge]:
+    """Side -> those of the members that are on it; sides without members are left out."""
+    found: dict[str, list[MemberName]] = {}
+    side_of: dict[str, str] = {}
+    for member in edge:
+        if member.role not in side_of:
+            side_of[member.role] = _side(member.role, between)
+        if side_of[member.role]:
+            found.setdefault(side_of[member.role], []).append(member)
+    return {side: tuple(some) for side, some in found.items()}
+
+
+def _side(role: str, between: Between) -> str:
+    """The side of a role's members, as a phrase; empty: none."""
+    if between == ROLES:
+        return role
+    if between == GROUPS:
+        return group_of(role) or REST
+    for side in between:
+        if any(is_within(role, name) for name in map(_path, side)):
+            return " with ".join(sorted(side))
+    return ""
+
+
+def _path(name: str) -> str:
+    """The group, copy or role that a side's name means; empty: it means none."""
+    return Selector.parse(name).group or ""
+
+
+def check_form(between: Between, path: str) -> None:
+    """Check named sides by themselves.
+
+    Raises:
+        InvalidDescription: a name that is no role, group or copy, or is on two sides.
+    """
+    if isinstance(between, str):
+        return
+    seen: set[str] = set()
+    for i, side in enumerate(between):
+        where = f"{path}[{i}]"
+        for name in sorted(side):
+            if not _path(name):
+                raise InvalidDescription(
+                    f"a side names roles, groups or copies, such as east[1], not {name}", path=where
+                )
+            if name in seen:
+                raise InvalidDescription(f"{name} is on two sides", path=where)
+            seen.add(name)
+
+
+def check_roles(between: Between, roles: Collection[str], path: str) -> None:
+    """Check that named sides name roles that there are, and each role on one side only.
+
+    Raises:
+        InvalidDescription: they do not.
+    """
+    if not isinstance(between, tuple):
+        return
+    for i, side in enumerate(between):
+        for name in sorted(side):
+            if not is_known(_path(name), roles):
+                raise InvalidDescription(
+                    f"{name} is no role, group or copy{did_you_mean(name, roles)}",
+                    path=f"{path}[{i}]",
+                )
+    for role in sorted(roles):
+        on = [
+            i
+            for i, side in enumerate(between)
+            if any(is_within(role, name) for name in map(_path, side))
+        ]
+        if len(on) > 1:
+            raise InvalidDescription(f"role {role} is on two sides", path=f"{path}[{on[1]}]")
