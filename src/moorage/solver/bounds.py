@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -11,6 +12,8 @@ from moorage.domain.topology import HOST
 from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, SameDomain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from moorage.engine.joint.problem import Problem
@@ -61,8 +64,19 @@ def _most_hosts(numbers: ProblemIndex) -> int:
     usable = np.zeros(len(problem.hosts), dtype=np.bool_)
     for group in {numbers.group_of[m] for m in numbers.to_place}:
         usable |= numbers.allowed[group]
-    standing = problem.fixed[problem.fixed >= 0]
-    usable[standing] = True
+    usable[problem.fixed[problem.fixed >= 0]] = True
+    heads = _on_one_host(numbers)
+    if problem.choices:
+        # One of each member's choices is placed, and all others are in the absent row.
+        most = min(len(heads), len(problem.members) - _absent(problem)) + 1
+    else:
+        most = _most_by_group(numbers, heads)
+    return min(most, int(usable.sum()))
+
+
+def _on_one_host(numbers: ProblemIndex) -> set[int]:
+    """One member of each set of members that are on one host in every placement."""
+    problem = numbers.problem
     head = list(range(len(problem.members)))
 
     def find(m: int) -> int:
@@ -84,11 +98,15 @@ def _most_hosts(numbers: ProblemIndex) -> int:
     for m, row in enumerate(problem.fixed.tolist()):
         if row >= 0:
             head[find(m)] = find(first.setdefault(row, m))
-    together = len({find(m) for m in range(len(problem.members))})
-    if problem.choices:
-        # One of each member's choices is placed, and all others are in the absent row.
-        together = min(together, len(problem.members) - _absent(problem)) + 1
-    return min(together, int(usable.sum()))
+    return {find(m) for m in range(len(problem.members))}
+
+
+def _most_by_group(numbers: ProblemIndex, members: Iterable[int]) -> int:
+    """An upper bound on the hosts of these members: each is on a host of its group's."""
+    fixed = numbers.problem.fixed
+    standing = sum(1 for m in members if fixed[m] >= 0)
+    moving = Counter(numbers.group_of[m] for m in members if fixed[m] < 0)
+    return standing + sum(min(n, len(numbers.rows_of(group))) for group, n in moving.items())
 
 
 def _absent(problem: Problem) -> int:
