@@ -361,13 +361,19 @@ def _random_policy(
     words = [*(role.name for role in roles), "*", "tag:t", f"{roles[0].name}[0]"]
     chosen = dice.sample(words, k=min(len(words), dice.choice((1, 1, 2))))
     type_ = dice.choice(sorted(known))
+    zipped = len(chosen) > 1 and dice.random() < 0.4  # noqa: PLR2004
+    weight = dice.choice((None, None, 1, 2, 5))
+    parameters = dict(known[type_](dice))
+    if parameters.get("between") == "roles" and parameters.get("level") == "rack" and roles[1:]:
+        # Without another throw: what a seed gives otherwise stays the same.
+        parameters["between"] = [[roles[0].name], [role.name for role in roles[1:]]]
     return PolicyStatement(
         name=name,
         type=type_,
         members=tuple(Selector.parse(text) for text in chosen),
-        zip=len(chosen) > 1 and dice.random() < 0.4,  # noqa: PLR2004
-        weight=dice.choice((None, None, 1, 2, 5)),
-        parameters=MappingProxyType(known[type_](dice)),
+        zip=zipped,
+        weight=weight,
+        parameters=MappingProxyType(parameters),
     )
 
 
@@ -387,17 +393,6 @@ def _spread(dice: random.Random) -> dict[str, object]:
         # The odd value without another throw: what a seed gives otherwise stays the same.
         found |= {"fenced_domains": "count"} if found.get("min_domains") == 1 else {}
     return found
-
-
-def _separation(dice: random.Random) -> dict[str, object]:
-    level = random_level(dice)
-    distance: dict[str, object] = {"min_distance": dice.randint(1, 3)}
-    found = dice.choice((level, distance))
-    between: object = dice.choice(("members", "roles"))
-    # The others without another throw: what a seed gives otherwise stays the same.
-    if between == "roles" and found.get("level") == "rack":
-        between = [["a"], ["b", "c"]]
-    return {**found, "between": between}
 
 
 def _named(dice: random.Random) -> dict[str, object]:
@@ -420,7 +415,10 @@ PARAMETERS: Mapping[str, RandomParameters] = MappingProxyType(
         "proximity": lambda dice: dice.choice(
             (random_level(dice), {"max_distance": dice.randint(0, 3)})
         ),
-        "separation": _separation,
+        "separation": lambda dice: {
+            **dice.choice((random_level(dice), {"min_distance": dice.randint(1, 3)})),
+            "between": dice.choice(("members", "roles")),
+        },
         "survive": lambda dice: {
             **random_level(dice),
             "keep": dice.randint(1, 2),
