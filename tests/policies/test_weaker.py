@@ -67,7 +67,7 @@ def test_what_satisfies_a_policy_satisfies_its_weaker_forms(seed: int) -> None:
     built = random_built(seed, policies=6, partial=True)
     dice = random.Random(seed)
     members = built.problem.members
-    placements = [[dice.randrange(built.considered) for _ in members] for _ in range(12)]
+    placements = [[dice.randrange(built.terrain.host_count) for _ in members] for _ in range(12)]
     for rule in built.rules:
         strict = [rows for rows in placements if not _told(rule, _at(built, rows))]
         if not strict:
