@@ -1,5 +1,7 @@
 """The store contract: providers that consumers offer."""
 
+from dataclasses import replace
+
 import pytest
 from tests.contract.conftest import SetClock
 
@@ -13,13 +15,22 @@ from moorage.domain.changes import (
     DeleteProvider,
     PutBookings,
     PutInventories,
+    PutServerProvider,
     ReplaceAllocations,
     UpdateProvider,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
-from moorage.domain.errors import InvalidDescription, OfferCycle, ProviderInUse
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    DuplicateName,
+    InvalidDescription,
+    NotFound,
+    OfferCycle,
+    ProviderInUse,
+)
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.server_providers import ServerProvider
 from moorage.engine.state.server_locations import NOWHERE, host_of
 from moorage.engine.state.snapshot import Snapshot
 from moorage.store import Ledger, open_store
@@ -129,3 +140,22 @@ def test_what_is_adopted_keeps_who_offers_it(store: Ledger) -> None:
     one = ResourceProvider("of-d", "server:d", None, "of-d", offered_by="d")
     write(store, AdoptProviders((one,)))
     assert store.provider("of-d").offered_by == "d"
+
+
+def test_whose_one_is_is_known_until_it_is_deleted(store: Ledger) -> None:
+    first = ServerProvider("of-a", "a", "project", frozenset({"q", "r"}), created_at=5)
+    second = ServerProvider("of-b", "b", "project", None)
+    write(store, PutServerProvider(first, None), PutServerProvider(second, None))
+    assert store.server_providers() == [first, second]
+    with pytest.raises(DuplicateName):
+        write(store, PutServerProvider(first, None))
+    write(store, PutServerProvider(replace(first, shared_with=frozenset()), 0))
+    (found,) = store.server_providers(server_id="a")
+    assert (found.shared_with, found.generation) == (frozenset(), 1)
+    with pytest.raises(ConcurrentUpdate):
+        write(store, PutServerProvider(first, 0))
+    write(store, DeleteProvider("of-a"))
+    assert store.server_providers() == [second]
+    assert store.server_providers(server_id="a") == []
+    with pytest.raises(NotFound):
+        write(store, PutServerProvider(first, 1))

@@ -75,6 +75,7 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
 
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
+        operations.drop_table("server_providers")
         operations.drop_index("ix_providers_offered_by", "providers")
         operations.drop_column("providers", "offered_by")
         operations.drop_index("ix_bookings_holder", "bookings")

@@ -184,6 +184,18 @@ EVENT_TYPES: Final = (
         ("server", "ended", "ensemble", "member"),
     ),
     EventType(
+        "slice.lost",
+        "slice",
+        "what its server offers has ended, and its place with it",
+        ("server_provider", "resources", "status", "because"),
+    ),
+    EventType(
+        "server_provider.ended",
+        "server provider",
+        "its owner has deleted it, or its server is gone",
+        ("server", "slices", "because"),
+    ),
+    EventType(
         "capacity.planned", "capacity window", "hosts are planned to be unavailable", _WINDOW
     ),
     EventType("capacity.removed", "capacity window", "the plan is deleted", _WINDOW),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.records import Deletable, RecordKind, RecordPlace
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
+    from moorage.domain.server_providers import ServerProvider
     from moorage.domain.subscriptions import DeadLetter, DeliveryState, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.waitlist import EntryState, WaitlistEntry
@@ -422,6 +423,11 @@ class Store(Protocol):
 
     def capacity_windows(self, *, page: Page = Page()) -> Sequence[CapacityWindow]:
         """Capacity windows by creation, including those that are over."""
+
+    def server_providers(
+        self, *, server_id: str | None = None, page: Page = Page()
+    ) -> Sequence[ServerProvider]:
+        """What servers offer, by creation; with `server_id` only that of this server, if any."""
 
     def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
         """Everything of a kind that is offered for reservation, by creation."""

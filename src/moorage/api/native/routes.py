@@ -25,6 +25,7 @@ from moorage.api.native import (
     policies,
     quotas,
     series,
+    server_providers,
     stacks,
     templates,
     versions,
@@ -52,6 +53,7 @@ from moorage.wire import offers as offers_wire
 from moorage.wire import policies as policies_wire
 from moorage.wire import quotas as quotas_wire
 from moorage.wire import series as series_wire
+from moorage.wire import server_providers as server_providers_wire
 from moorage.wire import stacks as stacks_wire
 from moorage.wire import templates as templates_wire
 from moorage.wire import versions as versions_wire
@@ -113,6 +115,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/waitlist", READER, "moorage:waitlist:list", waitlist.listing, "List leases that wait or have waited, oldest first", response=waitlist_wire.WaitlistEntries, query=(*PAGE, "status", "all_projects")),
     Route("GET", "/waitlist/{id}", READER, "moorage:waitlist:show", waitlist.show, "Show a lease that waits: its place in the order, why, and an estimate", response=waitlist_wire.OneWaitlistEntry),
     Route("DELETE", "/waitlist/{id}", MEMBER, "moorage:waitlist:cancel", waitlist.cancel, "Leave the waitlist", status=204, mutates=True),
+    Route("GET", "/server-providers", READER, "moorage:server_providers:list", server_providers.listing, "List what servers offer to the project's slices", response=server_providers_wire.ServerProviders, query=(*PAGE, "all_projects")),
+    Route("GET", "/server-providers/{server_id}", READER, "moorage:server_providers:show", server_providers.show, "Show what a server of the project offers", response=server_providers_wire.OneServerProvider),
+    Route("PUT", "/server-providers/{server_id}", MEMBER, "moorage:server_providers:update", server_providers.put, "Say what a server offers, and to whom", request=server_providers_wire.ServerProviderPut, response=server_providers_wire.OneServerProvider, mutates=True),
+    Route("DELETE", "/server-providers/{server_id}", MEMBER, "moorage:server_providers:delete", server_providers.delete, "Let a server offer nothing any more; with force its slices end", status=204, query=("force",), mutates=True),
     Route("GET", "/quotas", READER, "moorage:quotas:list", quotas.listing, "What the project may lease, hold and store, and what it has", response=quotas_wire.Quotas, query=(*PAGE, "all_projects")),
     Route("GET", "/quotas/{project_id}", READER, "moorage:quotas:show", quotas.show, "Show a project's quota and what is used of it", response=quotas_wire.OneQuota),
     Route("PATCH", "/quotas/{project_id}", OPERATOR, "moorage:quotas:update", quotas.change, "Say what a project may lease, hold and store", request=quotas_wire.QuotaChange, response=quotas_wire.OneQuota, mutates=True),

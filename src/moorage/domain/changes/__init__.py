@@ -60,6 +60,7 @@ from moorage.domain.changes.moorage_records import (
     PutQuota,
     PutReservable,
     PutSeries,
+    PutServerProvider,
     PutSubscription,
     PutTemplate,
     PutTopology,
@@ -139,6 +140,7 @@ __all__ = [
     "PutQuota",
     "PutReservable",
     "PutSeries",
+    "PutServerProvider",
     "PutSubscription",
     "PutTemplate",
     "PutTopology",
@@ -195,6 +197,7 @@ Change: TypeAlias = (
     | DropReservable
     | PutQuota
     | PutSeries
+    | PutServerProvider
     | DropQuota
     | PutFlavor
     | DeleteFlavor

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.records import RecordKind
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
+    from moorage.domain.server_providers import ServerProvider
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
@@ -265,6 +266,17 @@ class DropCapacityWindow:
     """Delete a planned window: its hosts are available again. NotFound."""
 
     id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutServerProvider:
+    """Write whose a server provider is and who may use it; it goes when the provider is deleted.
+
+    `generation` None: it is new. DuplicateName, NotFound, ConcurrentUpdate.
+    """
+
+    server_provider: ServerProvider
+    generation: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.DeleteFlavor: fleet.delete_flavor,
         changes.PutCapacityWindow: capacity_windows.put_window,
         changes.DropCapacityWindow: capacity_windows.drop_window,
+        changes.PutServerProvider: server_providers.put_server_provider,
         changes.PutTopology: fleet.put_topology,
         changes.PutEntry: leases.put_entry,
         changes.PutEvent: events.put_event,

@@ -1,4 +1,4 @@
-"""Reads leases, series, effects, quotas, capacity windows and the waitlist."""
+"""Reads leases, series, effects, quotas, capacity windows, server providers and the waitlist."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.quotas import Quota, QuotaName, QuotaUse
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
+    from moorage.domain.server_providers import ServerProvider
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.time.quotas import ProjectLeases
     from moorage.store.database.session import Question
@@ -153,6 +154,13 @@ class LeaseQueries(Reader):
     def capacity_windows(self, *, page: Page = WHOLE_LEDGER) -> Sequence[CapacityWindow]:
         table = tables.capacity_windows
         return self._listed(table, stored_bodies.CAPACITY_WINDOW, matching(table), page)
+
+    def server_providers(
+        self, *, server_id: str | None = None, page: Page = WHOLE_LEDGER
+    ) -> Sequence[ServerProvider]:
+        table = tables.server_providers
+        wanted = matching(table, server_id=server_id)
+        return self._listed(table, stored_bodies.SERVER_PROVIDER, wanted, page)
 
     def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
         table = tables.reservables

@@ -25,14 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-from moorage.store.schema.columns import (
-    LONG,
-    NAME,
-    NUMBER,
-    UUID,
-    partial_index,
-    text_column,
-)
+from moorage.store.schema.columns import LONG, NAME, NUMBER, UUID, partial_index, text_column
 
 metadata = MetaData(
     naming_convention={
@@ -102,6 +95,17 @@ providers = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     partial_index("offered_by", "offered_by IS NOT NULL"),
+)
+
+server_providers = Table(
+    "server_providers",
+    metadata,
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("server_id", UUID, nullable=False, unique=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", LONG, nullable=False),
+    comment="Whose the providers with offered_by are, and who may use them.",
 )
 
 inventories = Table(

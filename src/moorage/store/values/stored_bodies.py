@@ -61,6 +61,7 @@ from moorage.domain.recurrence import Recurrence, RecurrenceRule, parse_every
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
 from moorage.domain.series import Series, SkippedOccurrence
+from moorage.domain.server_providers import ServerProvider
 from moorage.domain.subscriptions import (
     DeadLetter,
     LeaseEdge,
@@ -247,6 +248,8 @@ DEAD_LETTER: Final = record(DeadLetter, event=EVENT)
 CAPACITY_WINDOW: Final = record(
     CapacityWindow, kind=choice(WindowKind), hosts=each(PLAIN), period=_PERIOD
 )
+
+SERVER_PROVIDER: Final = record(ServerProvider, shared_with=optional(unordered(PLAIN)))
 
 TEMPLATE: Final = record(
     Template,

@@ -13,9 +13,15 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.bookings import BookingState
-from moorage.domain.changes import Changeset, DropBookings, PutDecision, PutEnsemble, PutLease
-from moorage.domain.decisions import ClaimState, DecisionState
+from moorage.domain.changes import (
+    Changeset,
+    DropBookings,
+    PutClaim,
+    PutDecision,
+    PutEnsemble,
+    PutLease,
+)
+from moorage.domain.decisions import ClaimState, ClaimStep, DecisionState, claim_after
 from moorage.domain.effects import EffectKind
 from moorage.domain.errors import (
     ConcurrentUpdate,
@@ -35,14 +41,14 @@ from moorage.usecases.decide.request import (
     RefusalReader,
     RequestIdentity,
 )
-from moorage.usecases.decide.writes import current_decision, end_claim, options_like
+from moorage.usecases.decide.writes import current_decision, end_claim, options_like, with_server
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.outcome import effect_finished, finish
 from moorage.usecases.relocation.lease_health import NOTHING, OPEN, health_notice, with_missing
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from moorage.domain.changes import Change, Committed
     from moorage.domain.decisions import Decision
@@ -96,7 +102,8 @@ def _withdrawing(store: Store, changeset: Changeset, holders: frozenset[str]) ->
 def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iterator[Change]:
     """The changes by which these consumers lose their held or promised places.
 
-    A spare of a headroom that loses its place is gone: the headroom is smaller by it.
+    A spare of a headroom that loses its place is gone: the headroom is smaller by it. With a server
+    among them, whose allocations the caller deletes, its member loses the place and its claim ends.
     """
     lost, spares = _lost_spares(store, holders)
     yield DropBookings(spares)
@@ -104,16 +111,28 @@ def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iter
         one.decision
         for consumer in holders
         for one in bookings_of(snapshot, consumer)
-        if one.state is not BookingState.ALLOCATED and one.decision is not None
+        if one.decision is not None
     }
-    for decision_id in sorted(decisions):
-        decision = store.decision(decision_id)
-        ensemble = store.ensemble(decision.ensemble_id)
-        members = [one for one in ensemble.members if one.uuid in holders]
-        ensemble = lost.pop(ensemble.id, ensemble)
-        yield from _lost(store, decision, ensemble, members, snapshot.taken_at)
+    for decision, ensemble in _newest(store, decisions):
+        members = [one for one in ensemble.members if holders & {one.uuid, one.server_id}]
+        changed = lost.pop(ensemble.id, ensemble)
+        yield from _lost(store, decision, changed, members, snapshot.taken_at)
     for ensemble in lost.values():
         yield PutEnsemble(replace(ensemble, updated_at=snapshot.taken_at), ensemble.generation)
+
+
+def _newest(store: Store, decisions: Iterable[str]) -> Iterator[tuple[Decision, Ensemble]]:
+    """The ensembles that these decisions placed, with their newest decisions.
+
+    Those have all claims. Ensembles that are forgotten are left out: their servers stay without.
+    """
+    found: dict[str, Decision] = {}
+    for decision in filter(None, (if_stored(store.decision, one) for one in sorted(decisions))):
+        found[decision.ensemble_id] = decision
+    for ensemble_id, decision in found.items():
+        ensemble = if_stored(store.ensemble, ensemble_id)
+        if ensemble is not None:
+            yield current_decision(store, ensemble) or decision, ensemble
 
 
 def _lost_spares(
@@ -139,10 +158,16 @@ def _lost(
     for claim in store.claims(decision_id=decision.id):
         if claim.member in names and claim.state is ClaimState.BUILDING:
             yield end_claim(claim, now)
+        elif claim.member in names and claim.state is ClaimState.ACTIVE:
+            ended = replace(claim, state=claim_after(claim.state, ClaimStep.END), updated_at=now)
+            yield PutClaim(ended, claim.state.value)
     lease = None if decision.lease_id is None else store.lease(decision.lease_id)
     # The new generation makes concurrent readers of the members conflict. A lease keeps its
     # promised places in the decision.
-    yield PutEnsemble(replace(ensemble, updated_at=now), ensemble.generation)
+    without = ensemble
+    for name in names:
+        without = with_server(without, name, None)
+    yield PutEnsemble(replace(without, updated_at=now), ensemble.generation)
     places = {
         name: place
         for name, place in decision.places.items()
@@ -151,7 +176,7 @@ def _lost(
     yield PutDecision(
         replace(decision, places=MappingProxyType(places), updated_at=now), decision.generation
     )
-    if lease is None:
+    if lease is None and decision.state_at(now) is DecisionState.HELD:
         yield notifications.idempotent_effect(
             EffectKind.REPLACE,
             ensemble.id,
@@ -165,7 +190,7 @@ def _lost(
             },
             same=(decision.id, decision.generation, *sorted(map(str, names))),
         )
-    elif lease.state in _PROMISING:
+    elif lease is not None and lease.state in _PROMISING:
         found = with_missing(lease, lease.missing + len(members), NOTHING, now)
         yield PutLease(found, lease.generation)
         if lease.state is not LeaseState.OFFERED:

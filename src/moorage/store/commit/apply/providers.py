@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import CreateProvider, DeleteProvider, UpdateProvider
     from moorage.store.commit.batch import Batch
 
-_p = tables.providers.c
+_p, _s = tables.providers.c, tables.server_providers.c
 TAKEN = select(_p.uuid, _p.name).where(
     or_(_p.uuid == bindparam("uuid"), _p.name == bindparam("name"))
 )
@@ -183,5 +183,6 @@ def delete_provider(batch: Batch, change: DeleteProvider) -> None:
         tables.away,
     ):
         connection.execute(delete(table).where(table.c.provider == change.uuid))
+    connection.execute(delete(tables.server_providers).where(_s.id == change.uuid))
     connection.execute(delete(tables.providers).where(_p.uuid == change.uuid))
     batch.remove(change.uuid)

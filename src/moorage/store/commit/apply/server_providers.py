@@ -1,19 +1,23 @@
-"""Consumers that stand on what they offer themselves are refused."""
+"""Records of server providers; consumers that stand on what they offer themselves are refused."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, or_, select
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import OfferCycle
+from moorage.store.commit.apply.kinds import Kind, write
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
+from moorage.store.values import stored_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.changes import PutServerProvider
     from moorage.store.commit.batch import Batch
 
 _b, _p = tables.bookings.c, tables.providers.c
@@ -30,6 +34,26 @@ _STANDS_ON = (
     )
 )
 """Who offers what these consumers have bookings on."""
+
+
+_KIND: Final = Kind.of("server provider", tables.server_providers.c.generation)
+
+
+def put_server_provider(batch: Batch, change: PutServerProvider) -> None:
+    """See `PutServerProvider`.
+
+    Raises:
+        DuplicateName, NotFound, ConcurrentUpdate.
+    """
+    one = change.server_provider
+    if change.generation is not None:
+        one = replace(one, generation=change.generation + 1)
+    values = {
+        "server_id": one.server_id,
+        "generation": one.generation,
+        "body": stored_bodies.SERVER_PROVIDER.encode(one),
+    }
+    write(batch, _KIND, one.id, values, change.generation)
 
 
 def refuse_cycles(batch: Batch, offered: Mapping[str, str]) -> None:

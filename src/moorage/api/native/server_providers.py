@@ -1,0 +1,88 @@
+"""`/v1/server-providers`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from moorage.api.native import reading
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.paging import Listing
+from moorage.domain.period import format_instant
+from moorage.usecases.server_providers.change import ServerOffer, put_server_provider
+from moorage.usecases.server_providers.end import delete_server_provider
+from moorage.usecases.server_providers.queries import (
+    ShownServerProvider,
+    list_server_providers,
+    show_server_provider,
+)
+from moorage.wire import server_providers as wire
+
+if TYPE_CHECKING:
+    from moorage.wire.server_providers import ServerProviderBody, Sharing
+
+
+def listing(call: Call) -> Reply:
+    """GET: a page of what the project's slices may stand on."""
+    every = call.flag("all_projects")
+    read = partial(list_server_providers, call.env, call.caller, all_projects=every)
+    listing_ = Listing(
+        call, "server-providers", read, lambda found: ((one.record.id, _view(one)) for one in found)
+    )
+    return listing_.reply("server_providers")
+
+
+def show(call: Call) -> Reply:
+    """GET: what a server offers."""
+    return Reply(wire.OneServerProvider(_view(call.perform(show_server_provider, _server(call)))))
+
+
+def put(call: Call) -> Reply:
+    """PUT: all that a server offers."""
+    found = call.perform(
+        put_server_provider, _server(call), _offer(call.body.server_provider), dry_run=call.dry_run
+    )
+    return Reply(wire.OneServerProvider(_view(found), dry_run=call.dry_run))
+
+
+def delete(call: Call) -> Reply:
+    """DELETE: offer nothing any more."""
+    call.perform(
+        delete_server_provider, _server(call), force=call.flag("force"), dry_run=call.dry_run
+    )
+    return Reply()
+
+
+def _server(call: Call) -> str:
+    return reading.uuid(call.path["server_id"])
+
+
+def _offer(body: ServerProviderBody) -> ServerOffer:
+    with_ = body.shared_with
+    shared = None if with_ == "everyone" else frozenset(() if with_ == "nobody" else with_)
+    return ServerOffer(dict(body.resources), frozenset(body.traits), shared)
+
+
+def _view(one: ShownServerProvider) -> wire.ServerProvider:
+    record = one.record if one.own else None
+    return wire.ServerProvider(
+        id=one.record.id,
+        server_id=None if record is None else record.server_id,
+        project_id=None if record is None else record.project_id,
+        status="active" if one.placed else "suspended",
+        resources={
+            name: wire.OfferedResource(total, one.used.get(name, 0) if one.own else None)
+            for name, total in one.totals.items()
+        },
+        traits=sorted(one.traits),
+        shared_with=None if record is None else _sharing(record.shared_with),
+        host=one.host,
+        created_at=None if record is None else format_instant(record.created_at),
+        updated_at=None if record is None else format_instant(record.updated_at),
+    )
+
+
+def _sharing(projects: frozenset[str] | None) -> Sharing:
+    if projects is None:
+        return "everyone"
+    return sorted(projects) or "nobody"

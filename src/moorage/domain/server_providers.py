@@ -1,0 +1,40 @@
+"""Servers as providers: whose they are, and which projects may place slices on them (ADR-0037).
+
+In the ledger a server provider is a root provider with the server's UUID in `offered_by`. Its
+inventories and traits are the provider's, and where it is follows from the server's allocations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProvider:
+    """What a server's owner offers of it to others."""
+
+    id: str
+    """The provider's UUID."""
+    server_id: str
+    project_id: str
+    """The server's project."""
+    shared_with: frozenset[str] | None = frozenset()
+    """Other projects that may place slices on it; None: every project."""
+    created_at: Instant = 0
+    updated_at: Instant = 0
+    generation: int = 0
+
+    def usable_by(self, project_id: str) -> bool:
+        """Whether a project may place slices on it."""
+        if self.shared_with is None or project_id == self.project_id:
+            return True
+        return project_id in self.shared_with
+
+
+def provider_name(server_id: str) -> str:
+    """The name of a server's provider in the ledger."""
+    return f"server:{server_id}"
