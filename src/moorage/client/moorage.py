@@ -13,6 +13,7 @@ from moorage.client.events import EventCalls, Subscriptions
 from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation, Topologies
 from moorage.client.leases import LeaseCalls, OfferCalls, SeriesCalls, WaitlistCalls
 from moorage.client.quotas import QuotaCalls
+from moorage.client.server_providers import ServerProviderCalls
 from moorage.client.stacks import StackCalls
 from moorage.client.templates import HotCalls, Templates
 from moorage.client.transport import HttpTransport
@@ -50,6 +51,7 @@ class Moorage:
         self.hot = HotCalls(transport)
         self.stacks = StackCalls(transport)
         self.quotas = QuotaCalls(transport)
+        self.server_providers = ServerProviderCalls(transport)
         self.templates = Templates(transport)
         self.events = EventCalls(transport)
         self.subscriptions = Subscriptions(transport)

@@ -1,0 +1,139 @@
+"""`moorage server provider set|show|list|delete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.cli.command import Command
+from moorage.cli.flavor import amount
+from moorage.cli.output import Columns, Shown, fields, listing, moment, short
+from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Flag, Option, Repeated, WrongUsage
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import RenderableType
+
+    from moorage.wire.server_providers import ServerProvider
+
+SERVER = Option("server", metavar="SERVER", help="its UUID")
+
+
+class Set(Command):
+    """Say what a server offers to slices, and to whom.
+
+    This replaces what it has offered before. Resource classes and traits are custom ones, which are
+    created, or for traits also standard ones. Only projects that are named, or all with --public,
+    may place slices there besides the server's own.
+    """
+
+    examples = """
+        moorage server provider set 5c0f... CUSTOM_SESSION=200
+        moorage server provider set 5c0f... CUSTOM_SESSION=200 CUSTOM_VNIC_SLICE=8 \\
+            --trait CUSTOM_TENANT_PROXY --share-with nfv --share-with voice
+    """
+    options = (
+        SERVER,
+        Option("resources", nargs="+", type=amount, metavar="CLASS=AMOUNT"),
+        Repeated("--trait", metavar="TRAIT", help="repeatable"),
+        Repeated("--share-with", metavar="PROJECT", help="its id; repeatable"),
+        Flag("--public", "share it with every project"),
+        DRY_RUN,
+    )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        if args.public and args.share_with:
+            raise WrongUsage("--public shares with every project: leave --share-with out")
+        shared = "everyone" if args.public else args.share_with or "nobody"
+        with self.client() as client:
+            answer = client.server_providers.put(
+                args.server,
+                dict(args.resources),
+                traits=args.trait,
+                shared_with=shared,
+                dry_run=args.dry_run,
+            )
+        return Shown(answer.body, _described(answer.value))
+
+
+class Show(Command):
+    """Show what a server of the project offers."""
+
+    examples = "moorage server provider show 5c0f..."
+    options = (SERVER,)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            answer = client.server_providers.show(args.server)
+        return Shown(answer.body, _described(answer.value))
+
+
+class List(Command):
+    """List what servers offer: the project's own, and those shared with it.
+
+    Of another project's the server is not shown, and totals are rounded down.
+    """
+
+    examples = "moorage server provider list"
+    options = (ALL_PROJECTS,)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            answer = client.server_providers.all(all_projects=args.all_projects)
+        columns: Columns = {
+            "id": lambda one: short(one.id),
+            "server": lambda one: "-" if one.server_id is None else short(one.server_id),
+            "status": lambda one: one.status,
+            "resources": _resources,
+            "traits": lambda one: " ".join(one.traits),
+            "shared with": _sharing,
+        }
+        return Shown(answer.body, listing(columns, answer.value))
+
+
+class Delete(Command):
+    """Let a server offer nothing any more.
+
+    While slices are there it is refused; with --force they end, and their owners get events.
+    """
+
+    examples = """
+        moorage server provider delete 5c0f...
+        moorage server provider delete 5c0f... --force
+    """
+    options = (SERVER, Flag("--force", "end the slices that are there"))
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            client.server_providers.delete(args.server, force=args.force)
+        text = f"server {short(args.server)}  offers nothing any more"
+        return Shown({"deleted": args.server}, text)
+
+
+def _described(one: ServerProvider) -> RenderableType:
+    return fields(
+        [
+            ("id", one.id),
+            ("server", one.server_id),
+            ("project", one.project_id),
+            ("status", one.status),
+            ("host", one.host),
+            ("resources", _resources(one)),
+            ("traits", " ".join(one.traits) or None),
+            ("shared with", _sharing(one)),
+            ("created", moment(one.created_at)),
+        ]
+    )
+
+
+def _resources(one: ServerProvider) -> str:
+    return " ".join(
+        f"{name}={found.total}" + (f" ({found.used} used)" if found.used else "")
+        for name, found in one.resources.items()
+    )
+
+
+def _sharing(one: ServerProvider) -> str:
+    if one.shared_with is None:
+        return "-"
+    return one.shared_with if isinstance(one.shared_with, str) else " ".join(one.shared_with)
