@@ -31,7 +31,7 @@ from moorage.domain.errors import (
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.server_providers import ServerProvider
-from moorage.engine.state.server_locations import NOWHERE, host_of
+from moorage.engine.state.server_locations import NOWHERE, host_of, usable_servers
 from moorage.engine.state.snapshot import Snapshot
 from moorage.store import Ledger, open_store
 
@@ -52,6 +52,11 @@ def put(consumer: str, *providers: str) -> ReplaceAllocations:
 def where(snapshot: Snapshot, provider: str) -> str | None:
     row = host_of(snapshot, snapshot.row(provider))
     return None if row == NOWHERE else snapshot.uuids[row]
+
+
+def usable(store: Ledger, project_id: str) -> set[str]:
+    snapshot = store.snapshot()
+    return {snapshot.uuids[row] for row in usable_servers(snapshot, project_id)}
 
 
 @pytest.fixture(autouse=True)
@@ -147,11 +152,17 @@ def test_whose_one_is_is_known_until_it_is_deleted(store: Ledger) -> None:
     second = ServerProvider("of-b", "b", "project", None)
     write(store, PutServerProvider(first, None), PutServerProvider(second, None))
     assert store.server_providers() == [first, second]
+    assert usable(store, "project") == usable(store, "q") == {"of-a", "of-b"}
+    assert usable(store, "stranger") == {"of-b"}
     with pytest.raises(DuplicateName):
         write(store, PutServerProvider(first, None))
     write(store, PutServerProvider(replace(first, shared_with=frozenset()), 0))
     (found,) = store.server_providers(server_id="a")
     assert (found.shared_with, found.generation) == (frozenset(), 1)
+    write(store, put("x", "of-a"))
+    assert usable(store, "project") == {"of-a", "of-b"}
+    assert usable(store, "q") == {"of-b"}
+    write(store, DeleteAllocations("x"))
     with pytest.raises(ConcurrentUpdate):
         write(store, PutServerProvider(first, 0))
     write(store, DeleteProvider("of-a"))

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from moorage.domain.bookings import Booking
 from moorage.domain.period import Period
-from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.providers import SHARING_TRAIT, Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery, Rules
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 

@@ -5,12 +5,11 @@ from hypothesis import strategies as st
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Period
-from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.providers import SHARING_TRAIT, Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
 from moorage.engine.state.bounded_view import UNLIMITED, with_period, with_unlimited
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NOW = 10

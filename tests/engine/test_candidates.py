@@ -25,6 +25,7 @@ from tests.engine.slow_candidates import (
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import HOUR, Period
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import (
     Batch,
@@ -34,7 +35,6 @@ from moorage.engine.candidates.enumerate import (
     summary_rows,
 )
 from moorage.engine.candidates.query import CandidateQuery, Rules
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
-from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.providers import SHARING_TRAIT, Inventory, ResourceProvider
 from moorage.engine.state.server_locations import (
     NOWHERE,
     host_of,
     host_of_server,
     hosts_of_rows,
 )
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 

@@ -6,7 +6,8 @@ required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the
 `disabled` (the host carries the trait COMPUTE_STATUS_DISABLED), `availability_zone` (the host is
 not in the zone a server asked for), `failed` (a build failed there), `devices:<group>` (no provider
 of the host, or shared with it, is what a port, volume or other group asks for), `devices` (each of
-these can be had there, but not all for one member).
+these can be had there, but not all for one member); of servers that offer slices `no-location` (the
+server is on no host) and `on-server` (the role names another one).
 """
 
 from __future__ import annotations

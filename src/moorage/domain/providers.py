@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.resources import ResourceClass, Trait
 
+SHARING_TRAIT: Final = "MISC_SHARES_VIA_AGGREGATE"
+"""The trait of providers that share their inventories with those in their aggregates."""
 MAX_NAME: Final = 200
 MAX_CAPACITY: Final = 2**62
 """The largest capacity, whatever the ratio: columns are 64 bits wide and are added up."""
@@ -70,3 +72,5 @@ class ResourceProvider:
     aggregates: frozenset[str] = frozenset()
     offered_by: str | None = None
     """The consumer, normally a server, that offers it; ADR-0037."""
+    open_to: frozenset[str] | None = frozenset()
+    """Projects that may place slices on it, if a server offers it; None: every project."""

@@ -28,11 +28,14 @@ class ServerProvider:
     updated_at: Instant = 0
     generation: int = 0
 
+    @property
+    def open_to(self) -> frozenset[str] | None:
+        """Projects that may place slices on it; None: every project."""
+        return None if self.shared_with is None else self.shared_with | {self.project_id}
+
     def usable_by(self, project_id: str) -> bool:
         """Whether a project may place slices on it."""
-        if self.shared_with is None or project_id == self.project_id:
-            return True
-        return project_id in self.shared_with
+        return self.open_to is None or project_id in self.open_to
 
 
 def provider_name(server_id: str) -> str:

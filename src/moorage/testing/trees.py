@@ -11,13 +11,12 @@ import numpy as np
 
 from moorage.domain.ensembles import Group, MemberName, Role
 from moorage.domain.period import Period
-from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.providers import SHARING_TRAIT, Inventory, ResourceProvider
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.topology import EMPTY
 from moorage.engine.devices.host_trees import Devices, classes_of
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.terrain import Terrain
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 if TYPE_CHECKING:

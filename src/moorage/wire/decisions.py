@@ -134,6 +134,8 @@ class Assignment(Struct, frozen=True):
     claimed_by: str | None
     alternative: int | UnsetType = UNSET
     """Which of its role's alternatives the member is, from 0; absent where there are none."""
+    server_provider: str | UnsetType = UNSET
+    """Of a slice: the id of the server provider that it is on."""
     host: str | UnsetType = UNSET
     """The host's name; operators only."""
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET

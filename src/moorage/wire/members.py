@@ -47,6 +47,8 @@ class Member(Struct, frozen=True):
     """Which of its role's alternatives it is placed as, from 0; absent where there are none."""
     uuid: str | UnsetType = UNSET
     """The consumer of its hold; operators only."""
+    server_provider: str | UnsetType = UNSET
+    """Of a slice: the id of the server provider that it is on."""
     host: str | UnsetType = UNSET
     """The host's name; operators only."""
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET

@@ -194,7 +194,8 @@ def test_headroom_that_breaks_a_policy_by_now_gets_other_places(
 ) -> None:
     set_headroom(service, hadoop, 4)
     away = min(spare_hosts(service, hadoop))
-    rack = domains_of(service.store.snapshot().topology, away)[RACK]
+    snapshot = service.store.snapshot()
+    rack = domains_of(snapshot, snapshot.names.index(away))[RACK]
     fence = {"name": "no-rack", "type": "ban", "members": ["worker"], "domains": [rack]}
     even: dict[str, Any] = {"headers": {"If-Match": "*"}, "caller": OPERATOR}
     service.call("DELETE", f"{hadoop}/policies/racks", **even)

@@ -14,6 +14,7 @@ from moorage.api.native.paging import listed
 from moorage.domain.decisions import ClaimState
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.period import format_duration, format_instant, parse_instant
+from moorage.engine.state.server_locations import NOWHERE
 from moorage.usecases.claims.hold import confirm as confirm_decision
 from moorage.usecases.claims.hold import release as release_decision
 from moorage.usecases.claims.hold import renew as renew_decision
@@ -271,6 +272,7 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
         kind=kind,
         domains=domains_view(call, snapshot, ensemble, place) if known and ensemble else {},
         claimed_by=claim_id,
+        server_provider=server_provider_view(snapshot, place) if known else UNSET,
         host=host_view(call, snapshot, place) if known else UNSET,
         allocations=allocations_view(call, place),
         until=UNSET if end is None else format_instant(end.at),
@@ -314,8 +316,7 @@ def domains_view(
     call: Call, snapshot: Snapshot, ensemble: Ensemble, place: Place
 ) -> dict[str, str]:
     """Level -> domain: names for operators, the ensemble's own labels for tenants."""
-    host = snapshot.names[snapshot.row_of[place.host]]
-    found = domains_of(snapshot.topology, host)
+    found = domains_of(snapshot, snapshot.row_of[place.host])
     if call.caller.operator:
         return {str(level): name for level, name in found.items()}
     return {str(level): label(ensemble.salt, level, name) for level, name in found.items()}
@@ -329,5 +330,11 @@ def allocations_view(call: Call, place: Place) -> dict[str, dict[str, int]] | Un
 
 
 def host_view(call: Call, snapshot: Snapshot, place: Place) -> str | UnsetType:
-    """The host's name, for operators."""
-    return snapshot.names[snapshot.row_of[place.host]] if call.caller.operator else UNSET
+    """The host's name, for operators; of a slice that of its server's host, if it has one."""
+    row = int(snapshot.locations.hosts[snapshot.row_of[place.host]])
+    return snapshot.names[row] if call.caller.operator and row != NOWHERE else UNSET
+
+
+def server_provider_view(snapshot: Snapshot, place: Place) -> str | UnsetType:
+    """The id of the server provider on which a slice is."""
+    return place.host if snapshot.row_of[place.host] in snapshot.offered_by else UNSET

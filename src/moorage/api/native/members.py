@@ -8,7 +8,13 @@ from msgspec import UNSET
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.decisions import allocations_view, decision_view, domains_view, host_view
+from moorage.api.native.decisions import (
+    allocations_view,
+    decision_view,
+    domains_view,
+    host_view,
+    server_provider_view,
+)
 from moorage.api.native.ensembles import ensemble_view
 from moorage.api.native.errors import differences
 from moorage.api.native.paging import Listing, of_sequence
@@ -152,14 +158,13 @@ def member_viewer(
 ) -> Callable[[MemberName], wire.Member]:
     """A function that shows members and their present places."""
     ends = stay_ends(call.env.store, member_places)
-    kinds = {role.name: role.kind for role in ensemble.roles}
     return lambda name: _member_view(
         call,
         snapshot,
         ensemble,
         member_places,
         ensemble.member(name),
-        kinds[name.role],
+        ensemble.role_of(name).kind,
         ends.get(name),
     )
 
@@ -185,6 +190,7 @@ def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read 
         server_id=member.server_id,
         domains={} if place is None else domains_view(call, snapshot, ensemble, place),
         uuid=member.uuid if call.caller.operator else UNSET,
+        server_provider=UNSET if place is None else server_provider_view(snapshot, place),
         host=UNSET if place is None else host_view(call, snapshot, place),
         allocations=UNSET if place is None else allocations_view(call, place),
         until=UNSET if end is None else format_instant(end.at),

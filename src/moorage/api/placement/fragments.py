@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 
 from moorage.api.placement.names import trait_order
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.virtual_classes import MOST
 from moorage.engine.state.bounded_view import UNLIMITED
 from moorage.engine.state.chunks import SIZE
-from moorage.engine.state.sharing import SHARING_TRAIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.engine.state import provider_filters
 from moorage.engine.state.provider_trees import values_by_key
-from moorage.engine.state.sharing import SHARING_TRAIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.engine.state.sharing import SHARING_TRAIT, sharing
+from moorage.domain.providers import SHARING_TRAIT
+from moorage.engine.state.sharing import sharing
 from moorage.engine.time.step_functions import (
     StepFunction,
     StepFunctions,

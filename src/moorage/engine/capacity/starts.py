@@ -23,10 +23,10 @@ import numpy as np
 
 from moorage.domain.disclosure import EXACT
 from moorage.domain.period import FOREVER, Period
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.topology import HOST
 from moorage.engine.joint.terrain import MOST_FREE
 from moorage.engine.state.overlay import without_consumers
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.time.tallies import Tallies
 from moorage.policies.primitives import AtLeastDomains, AtMost, SameDomain
 

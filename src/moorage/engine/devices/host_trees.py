@@ -177,9 +177,11 @@ def devices_of(
 
 
 def _outside_hosts(snapshot: Snapshot, classes: Sequence[str], row_of_host: Ints) -> bool:
-    """Whether any provider but the hosts has any of the classes."""
+    """Whether any provider but the hosts, and what servers offer, has any of the classes."""
+    outside = row_of_host < 0
+    outside[list(snapshot.offered_by)] = False
     found = (snapshot.classes.get(name) for name in classes)
-    return any(bool((row_of_host[one.rows] < 0).any()) for one in found if one is not None)
+    return any(bool(outside[one.rows].any()) for one in found if one is not None)
 
 
 def _relevant(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[str]) -> Bools:

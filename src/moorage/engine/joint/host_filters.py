@@ -136,11 +136,11 @@ def _rows_of_kind(role: Role, terrain: Terrain) -> Bools:
 
 
 def considered_rows(terrain: Terrain, roles: Iterable[Role]) -> int:
-    """How many rows are of a kind on which members of one of the roles are placed."""
-    found = np.zeros(terrain.host_count, dtype=np.bool_)
-    for role in roles:
-        found |= _rows_of_kind(role, terrain)
-    return int(found.sum())
+    """How many rows are of a kind on which members of the roles are placed; hosts for none."""
+    kinds = {role.is_slice for role in roles}
+    servers = int(terrain.offering.sum())
+    hosts = 0 if kinds == {True} else terrain.host_count - servers
+    return hosts + (servers if True in kinds else 0)
 
 
 def _of_server(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:

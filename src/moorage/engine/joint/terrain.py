@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, OWN_LEVELS, SERVER, Level
 from moorage.engine.devices.host_trees import columns_of, devices_of
 from moorage.engine.state.domains import domains_at, domains_at_first_of
-from moorage.engine.state.sharing import SHARING_TRAIT
+from moorage.engine.state.server_locations import usable_servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,8 +49,8 @@ thousands of hosts can be summed in 64 bits, whatever their allocation ratios.""
 class Terrain:
     """H hosts (rows) with the K resource classes, traits and aggregates a request names.
 
-    Servers that offer slices are rows as well if a role of the request stands on them. What is said
-    of hosts is said of all rows.
+    Servers that offer slices are rows as well if a role of the request stands on them, those that
+    its project may use. What is said of hosts is said of all rows.
     """
 
     uuids: tuple[str, ...]
@@ -194,7 +195,7 @@ class Terrain:
 
 def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut the terrain of a request from a snapshot."""
-    hosts = _hosts(snapshot)
+    hosts = _hosts(snapshot, _servers(snapshot, request))
     rows = hosts.rows
     words = set(_named_strings(request))
     topology = snapshot.topology
@@ -225,6 +226,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             forbids, request.period, without=without
         )[rows],
         devices=devices,
+        standing_on=_standing_on(snapshot, rows) if hosts.servers else None,
         _hosts=hosts,
     )
 
@@ -244,9 +246,12 @@ def level_columns(
 
 @dataclass(frozen=True, eq=False)
 class _Hosts:
-    """The hosts of a fleet; valid while roots and sharing providers stay."""
+    """The rows of a fleet's terrains; valid while roots, sharing and server providers stay."""
 
     sharing: Bools | None
+    offered_by: Mapping[int, str]
+    servers: tuple[int, ...]
+    """Rows of server providers among them."""
     rows: Ints
     """Their rows in the snapshot."""
     uuids: tuple[str, ...]
@@ -264,24 +269,51 @@ def _rows_by_name(uuids: Sequence[str], names: Sequence[str]) -> Mapping[str, in
     return MappingProxyType(found)
 
 
-def _hosts(snapshot: Snapshot) -> _Hosts:
-    sharing = snapshot.traits.get(SHARING_TRAIT)
-    kept = snapshot.cache.get("hosts")
-    if not isinstance(kept, _Hosts) or kept.sharing is not sharing:
-        rows = snapshot.roots.astype(np.int64)
+def _servers(snapshot: Snapshot, request: EnsembleRequest) -> tuple[int, ...]:
+    """Rows of the server providers that a request's slices may use, or stand on already."""
+    offered = snapshot.offered_by
+    if not offered:
+        return ()
+    standing = {snapshot.row_of.get(host, -1) for host in request.fixed.values()} & offered.keys()
+    if any(one.is_slice for one in request.every_choice):
+        standing.update(usable_servers(snapshot, request.project_id))
+    return tuple(sorted(standing))
+
+
+def _hosts(snapshot: Snapshot, servers: tuple[int, ...]) -> _Hosts:
+    sharing, offered = snapshot.traits.get(SHARING_TRAIT), snapshot.offered_by
+    key = ("hosts", bool(servers))
+    kept = snapshot.cache.get(key)
+    if (
+        not isinstance(kept, _Hosts)
+        or kept.sharing is not sharing
+        or kept.offered_by is not offered
+        or kept.servers != servers
+    ):
+        rows = snapshot.hosts.astype(np.int64)
         rows = rows if sharing is None else rows[~sharing[rows]]
+        rows = np.concatenate((rows, np.array(servers, dtype=np.int64)))
         uuids = tuple(snapshot.uuids[row] for row in rows.tolist())
         names = tuple(snapshot.names[row] for row in rows.tolist())
-        kept = snapshot.cache["hosts"] = _Hosts(sharing, rows, uuids, names)
+        kept = snapshot.cache[key] = _Hosts(sharing, offered, servers, rows, uuids, names)
     return kept
+
+
+def _standing_on(snapshot: Snapshot, rows: Ints) -> Ints:
+    """`Terrain.standing_on` of these rows of the snapshot."""
+    at = np.full(len(snapshot.uuids), -1, dtype=np.int64)
+    at[rows] = np.arange(len(rows))
+    hosts = snapshot.locations.hosts[rows]
+    return np.where(hosts >= 0, at[hosts], -1)
 
 
 def _occupants(
     snapshot: Snapshot, rows: Ints, period: Period
 ) -> Callable[[int], Sequence[Occupant]]:
-    """A cached lookup of a host's occupants, with a fast path for hosts without children."""
+    """A cached lookup of a host's occupants, with a fast path for hosts with nothing below them."""
     parents = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     parents[snapshot.parent[snapshot.alive & (snapshot.parent >= 0)]] = True
+    parents[list(snapshot.locations.on_host)] = True
 
     @cache
     def of(row: int) -> Sequence[Occupant]:

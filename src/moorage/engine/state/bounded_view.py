@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.engine.state.columns import ClassColumns
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.time.occupancy import NO_SPANS
 
 if TYPE_CHECKING:

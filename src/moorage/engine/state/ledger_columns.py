@@ -68,3 +68,19 @@ class LedgerColumns:
     """Index from consumer to rows; built at the first lookup, passed on to later snapshots."""
     owners: Owners = field(default_factory=Owners, repr=False)
     """Kinds of consumers by row; built at the first lookup, passed on to later snapshots."""
+
+    def state(self, row: int) -> ProviderState:
+        """The state of a living row as the store delivered it."""
+        state = self.states[row]
+        assert state is not None, f"row {row} is of a deleted provider"
+        return state
+
+    def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
+        """Rows on which the consumer has stored bookings, live or lapsed."""
+        return tuple(
+            row
+            for row in sorted(self.consumer_rows.rows(consumer, self.states))
+            if row < len(self.states)
+            and (state := self.states[row]) is not None
+            and any(one.consumer == consumer for one in state.occupants)
+        )

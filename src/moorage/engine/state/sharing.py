@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.engine.state import provider_filters
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Rows: TypeAlias = NDArray[np.integer]
     Bools: TypeAlias = NDArray[np.bool_]
 
-SHARING_TRAIT: Final = "MISC_SHARES_VIA_AGGREGATE"
 _NONE: Final = np.zeros(0, dtype=np.int64)
 
 

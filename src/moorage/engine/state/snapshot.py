@@ -15,13 +15,14 @@ import numpy as np
 
 from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period
-from moorage.domain.topology import EMPTY
+from moorage.domain.topology import EMPTY, SERVER
 from moorage.engine.state.chunks import Chunks
 from moorage.engine.state.columns import ClassColumns, ProviderState, inventory_loads
 from moorage.engine.state.domains import domains_at
 from moorage.engine.state.ledger_columns import LedgerColumns
 from moorage.engine.state.provider_trees import Forest, Grouping
 from moorage.engine.state.revision import RevisionBuilder
+from moorage.engine.state.server_locations import ServerLocations
 from moorage.engine.time.occupancy import Spans, peaks
 
 if TYPE_CHECKING:
@@ -135,12 +136,6 @@ class Snapshot(LedgerColumns):
         except KeyError:
             raise NotFound("resource provider", uuid) from None
 
-    def state(self, row: int) -> ProviderState:
-        """The state of a living row as the store delivered it."""
-        state = self.states[row]
-        assert state is not None, f"row {row} is of a deleted provider"
-        return state
-
     def traits_of(self, row: int) -> frozenset[str]:
         """The traits of a living row."""
         return self.state(row).provider.traits
@@ -159,8 +154,23 @@ class Snapshot(LedgerColumns):
 
     @property
     def roots(self) -> Rows:
-        """Rows of living root providers (the hosts), ascending."""
+        """Rows of living root providers, ascending."""
         return np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
+
+    @property
+    def hosts(self) -> Rows:
+        """Rows of living root providers that no server offers, ascending."""
+        found = self.alive & (self.parent < 0)
+        found[list(self.offered_by)] = False
+        return np.flatnonzero(found).astype(np.int32)
+
+    @property
+    def locations(self) -> ServerLocations:
+        """Where the server providers are now."""
+        kept = self.cache.get("locations")
+        if not isinstance(kept, ServerLocations) or not kept.hold_in(self):
+            kept = self.cache["locations"] = ServerLocations.of(self)
+        return kept
 
     @property
     def forest(self) -> Forest:
@@ -191,10 +201,10 @@ class Snapshot(LedgerColumns):
     def occupants(self, root_row: int, period: Period = ALL_TIME) -> tuple[Occupant, ...]:
         """Occupants with a live booking in the tree within `period`, each once.
 
-        An overrun booking counts in every period.
+        With those of the slices on its servers. An overrun booking counts in every period.
         """
         found: dict[str, Occupant] = {}
-        for row in self.tree(root_row).tolist():
+        for row in (*self.tree(root_row).tolist(), *self.locations.on_host.get(root_row, ())):
             live = self.consumers_in(row, period)
             for occupant in self.state(row).occupants:
                 if occupant.consumer in live:
@@ -217,7 +227,7 @@ class Snapshot(LedgerColumns):
     ) -> Bools:
         """[P] roots in whose tree an occupant of `period` is forbidden, whoever is in `without`.
 
-        The period begins now or later.
+        And hosts of such server providers. The period begins now or later.
         """
         rows, unsure = self.owners.rows_with(self.states, forbids, period)
         mine = [row for consumer in without for row in self.rows_of_consumer(consumer)]
@@ -229,25 +239,29 @@ class Snapshot(LedgerColumns):
             found[root] = any(
                 one.consumer not in without and forbids(one) for one in self.occupants(root, period)
             )
+        for host, servers in self.locations.on_host.items():
+            found[host] |= found[list(servers)].any()
         return found
 
-    def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
-        """Rows on which the consumer has stored bookings, live or lapsed."""
-        return tuple(
-            row
-            for row in sorted(self.consumer_rows.rows(consumer, self.states))
-            if row < len(self.states)
-            and (state := self.states[row]) is not None
-            and any(one.consumer == consumer for one in state.occupants)
-        )
-
     def domains(self, level: Level) -> Rows:
-        """[P] the number of each provider's domain at `level`, or -1; at `host` its root's row."""
-        return self._domains(level).numbers
+        """[P] the number of each provider's domain at `level`, or -1.
+
+        At the level `host` the row of its host, at `server` that of the server provider itself.
+        """
+        if level.name == SERVER:
+            found = np.full(len(self.uuids), -1, dtype=np.int32)
+            servers = list(self.offered_by)
+            found[servers] = servers
+            return found
+        numbers = self._domains(level).numbers
+        if not self.offered_by:
+            return numbers
+        hosts = self.locations.hosts
+        return np.where(hosts >= 0, numbers[hosts], -1)
 
     def domain_names(self, level: Level) -> tuple[str, ...]:
-        """Domain number -> name; at the level `host` the root provider's name."""
-        return self._domains(level).names
+        """Domain number -> name; at the levels `host` and `server` the root provider's name."""
+        return self.names if level.name == SERVER else self._domains(level).names
 
     def peak_over(
         self, resource_class: str, period: Period, *, without: frozenset[str] = frozenset()

@@ -31,7 +31,12 @@ _SOME: Final[Any] = bindparam("providers", expanding=True)
 # Oldest first on every replica: a server such as PostgreSQL has no order of its own.
 _AGE = (tables.providers.c.created_at, tables.providers.c.uuid)
 _OLDEST_FIRST = select(tables.providers.c.uuid).order_by(*_AGE)
-_PROVIDERS = select(tables.providers).order_by(*_AGE)
+_s = tables.server_providers.c
+_PROVIDERS = (
+    select(tables.providers, _s.body.label("offer"))
+    .outerjoin(tables.server_providers, _s.id == tables.providers.c.uuid)
+    .order_by(*_AGE)
+)
 _INVENTORIES = select(tables.inventories).order_by(
     tables.inventories.c.provider, tables.inventories.c.resource_class
 )

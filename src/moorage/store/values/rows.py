@@ -15,6 +15,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.store.values import stored_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _STATES = {state.value: state for state in BookingState}
 _NO_TAGS: Final[frozenset[str]] = frozenset()
+_NOBODY: Final[frozenset[str]] = frozenset()
 _BINDINGS = {binding.value: binding for binding in Binding}
 
 
@@ -58,7 +60,7 @@ def inventory_columns(provider: str, one: Inventory, now: Instant) -> dict[str, 
 
 
 def provider(
-    row: Any,  # noqa: ANN401 - a row of `providers`
+    row: Any,  # noqa: ANN401 - a row of `providers`, with the `offer` that its server makes
     inventories: Iterable[Inventory],
     traits: Iterable[str],
     aggregates: Iterable[str],
@@ -77,6 +79,9 @@ def provider(
         traits=frozenset(traits),
         aggregates=frozenset(aggregates),
         offered_by=row.offered_by,
+        open_to=_NOBODY
+        if row.offer is None
+        else stored_bodies.SERVER_PROVIDER.decode(row.offer).open_to,
     )
 
 
@@ -97,6 +102,7 @@ def recounted(
         one.traits,
         one.aggregates,
         one.offered_by,
+        one.open_to,
     )
 
 

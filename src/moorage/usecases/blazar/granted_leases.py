@@ -100,7 +100,7 @@ def _bound(
     """The reservation of a lease that has begun, restricted to its present hosts."""
     if part.resource_type != HOST or not one.hosts:
         return part
-    roots = [row for row in snapshot.roots.tolist() if snapshot.names[row] in one.hosts]
+    roots = [row for row in snapshot.hosts.tolist() if snapshot.names[row] in one.hosts]
     if any(is_used(snapshot, row) for row in roots):
         # Servers on these hosts belong to the lease, but the ledger cannot tell them from others.
         kept = tuple(policy for policy in part.policies if policy["type"] != "exclusive")

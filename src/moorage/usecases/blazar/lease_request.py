@@ -93,7 +93,7 @@ class OfferedResources:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names of all hosts of the fleet."""
-        return frozenset(self._snapshot.names[row] for row in self._snapshot.roots.tolist())
+        return frozenset(self._snapshot.names[row] for row in self._snapshot.hosts.tolist())
 
 
 @dataclass(frozen=True, slots=True)

@@ -386,7 +386,7 @@ def _check_values(properties: Mapping[str, str]) -> None:
 
 
 def _root(snapshot: Snapshot, name: str) -> int:
-    for row in snapshot.roots.tolist():
+    for row in snapshot.hosts.tolist():
         if snapshot.names[row] == name:
             return int(row)
     raise NotFound("host", name)

@@ -219,7 +219,7 @@ def foreseeable_refusals(
     offered first.
     """
     snapshot = env.store.snapshot()
-    names = {snapshot.names[row] for row in snapshot.roots.tolist()}
+    names = {snapshot.names[row] for row in snapshot.hosts.tolist()}
     found = [
         NotTakenOver(HOST, one.id, one.name, str(NotFound("host", one.name)))
         for one in lacking.hosts

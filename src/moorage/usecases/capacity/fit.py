@@ -260,7 +260,7 @@ def _away(
     terrain = cut_terrain(snapshot, until).with_places(taken)
     if oracle.feasible(build_on_terrain(until, terrain, closed=built.closed).problem) is not True:
         return ()
-    states = [snapshot.state(row) for row in snapshot.roots.tolist()]
+    states = [snapshot.state(row) for row in snapshot.hosts.tolist()]
     going = [one for one in states if any(away.start == first for away in one.down)]
     rough = env.limits.disclosure
     hosts = counted(len(going), "host") if rough.exact else f"{rough.count_text(len(going))} hosts"

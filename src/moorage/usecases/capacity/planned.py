@@ -320,12 +320,11 @@ def resolve_hosts(
         NotFound, UnknownName: no such host or domain.
         InvalidDescription: no hosts, or too many.
     """
-    roots = {snapshot.names[row]: snapshot.uuids[row] for row in snapshot.roots.tolist()}
-    found: set[str] = set()
+    uuids = {snapshot.names[row]: snapshot.uuids[row] for row in snapshot.hosts.tolist()}
+    known, found = frozenset(uuids.values()), set[str]()
     for name in names:
-        uuid = roots.get(name, name)
-        row = snapshot.row_of.get(uuid)
-        if row is None or snapshot.parent[row] >= 0:
+        uuid = uuids.get(name, name)
+        if uuid not in known:
             raise NotFound("host", name)
         found.add(uuid)
     for name in domains:
@@ -352,7 +351,7 @@ def _of_domain(snapshot: Snapshot, name: str) -> set[str]:
     return {
         snapshot.uuids[row]
         for level in known
-        for row in snapshot.roots.tolist()
+        for row in snapshot.hosts.tolist()
         if snapshot.domains(level)[row] == snapshot.domain_names(level).index(name)
     }
 

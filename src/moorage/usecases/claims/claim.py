@@ -217,9 +217,7 @@ def compare_at_place(
 def zones_of(snapshot: Snapshot, row: int) -> frozenset[str]:
     """Names of the availability zones that a host is in."""
     return frozenset(
-        domain
-        for level, domain in domains_of(snapshot.topology, snapshot.names[row]).items()
-        if level.name in ZONES
+        domain for level, domain in domains_of(snapshot, row).items() if level.name in ZONES
     )
 
 

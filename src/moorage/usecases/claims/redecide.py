@@ -167,7 +167,7 @@ def _elsewhere(snapshot: Snapshot, zone: str | None) -> frozenset[str]:
         return frozenset()
     outside: set[str] = set()
     found = False
-    for row in snapshot.roots.tolist():
+    for row in snapshot.hosts.tolist():
         inside = zone in zones_of(snapshot, row)
         found = found or inside
         if not inside:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.placement import Place
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import total
-from moorage.engine.state.sharing import SHARING_TRAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -324,7 +324,7 @@ def _placed(
     places = {}
     for member in compiled.keys:
         row = snapshot.row_of.get(decision.places[member].host)
-        domains = {} if row is None else domains_of(snapshot.topology, snapshot.names[row])
+        domains = {} if row is None else domains_of(snapshot, row)
         places[member] = {
             str(level): label(ensemble.salt, level, name) for level, name in domains.items()
         }

@@ -121,7 +121,7 @@ def _dangling(
             for name in sorted(booking.amounts.keys() - stock):
                 detail = f"booked {name} of {snapshot.names[row]}, which has no such inventory"
                 yield Finding(FindingKind.DANGLING, one.consumer.uuid, detail)
-    roots = {snapshot.names[row] for row in snapshot.roots.tolist()}
+    roots = {snapshot.names[row] for row in snapshot.hosts.tolist()}
     for tree, host in sorted(snapshot.topology.attachments):
         if host not in roots:
             yield Finding(FindingKind.DANGLING, host, f"a place in tree {tree}, but no such host")

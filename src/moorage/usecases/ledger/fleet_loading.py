@@ -61,7 +61,7 @@ def put_topology(
     """
     require_operator(caller)
     snapshot = env.store.snapshot()
-    roots = {snapshot.names[row] for row in snapshot.roots.tolist()}
+    roots = {snapshot.names[row] for row in snapshot.hosts.tolist()}
     for tree, host in topology.attachments:
         if host not in roots:
             line = topology.lines.get((tree, host))

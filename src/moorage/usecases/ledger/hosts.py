@@ -13,8 +13,8 @@ import numpy as np
 
 from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import total
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.host_labels import domains_of
@@ -78,7 +78,7 @@ class FleetView:
         return HostView(
             uuid=uuid,
             name=snapshot.names[row],
-            domains=domains_of(snapshot.topology, snapshot.names[row]),
+            domains=domains_of(snapshot, row),
             resources=self._fills.get(row, {}),
             traits=tuple(sorted(traits)),
             shares=SHARING_TRAIT in traits,
@@ -94,7 +94,7 @@ def view_fleet(env: UseCaseEnvironment, caller: Caller) -> FleetView:
     """
     require_operator(caller)
     snapshot = env.store.snapshot()
-    rows = sorted(snapshot.roots.tolist(), key=lambda row: snapshot.names[row])
+    rows = sorted(snapshot.hosts.tolist(), key=lambda row: snapshot.names[row])
     return FleetView(
         snapshot,
         tuple(snapshot.uuids[row] for row in rows),
@@ -204,7 +204,7 @@ def list_hosts(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[Hos
     snapshot = env.store.snapshot()
     if page.marker is not None:
         _root(snapshot, page.marker)
-    rows = sorted(snapshot.roots.tolist(), key=lambda row: snapshot.uuids[row])
+    rows = sorted(snapshot.hosts.tolist(), key=lambda row: snapshot.uuids[row])
     after = (row for row in rows if page.marker is None or snapshot.uuids[row] > page.marker)
     windows = windows_by_host(env.store, snapshot.taken_at)
     return tuple(_status(snapshot, row, windows) for row in islice(after, page.limit))
@@ -264,7 +264,7 @@ def _root(snapshot: Snapshot, name: str) -> int:
     """
     row = snapshot.row_of.get(name)
     if row is None:
-        row = next((one for one in snapshot.roots.tolist() if snapshot.names[one] == name), None)
+        row = next((one for one in snapshot.hosts.tolist() if snapshot.names[one] == name), None)
     if row is None or snapshot.root[row] != row:
         raise NotFound("host", name)
     return int(row)
@@ -278,7 +278,7 @@ def _status(
     return HostStatus(
         uuid=snapshot.uuids[row],
         name=snapshot.names[row],
-        domains=domains_of(snapshot.topology, snapshot.names[row]),
+        domains=domains_of(snapshot, row),
         shares=SHARING_TRAIT in snapshot.traits_of(row),
         closed=tuple(closings(snapshot, row, windows)),
         consumers=len({one.consumer for one in booked}),

@@ -17,7 +17,7 @@ def hypervisor_rows(snapshot: Snapshot, hosts: Iterable[NovaHost]) -> Mapping[st
     It is the provider with the hypervisor's UUID, whatever its name in Placement; otherwise the one
     with its name, unless the UUID of another hypervisor says that it is that one's.
     """
-    roots = snapshot.roots.tolist()
+    roots = snapshot.hosts.tolist()
     by_uuid = {snapshot.uuids[row]: row for row in roots}
     by_name = {snapshot.names[row]: row for row in roots}
     hosts = tuple(hosts)

@@ -9,9 +9,9 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.content import AllocationSet
 from moorage.domain.decisions import ClaimState
 from moorage.domain.period import MINUTE, format_instant
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.servers import SERVER_TYPES
 from moorage.domain.words import counted
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.ports import Page
@@ -47,7 +47,7 @@ def compare_hosts(
     rows = set(found.values())
     hypervisors -= found.keys()
     names: set[str] = set()
-    for row in snapshot.roots.tolist():
+    for row in snapshot.hosts.tolist():
         name, uuid = snapshot.names[row], snapshot.uuids[row]
         if row in rows or not _is_host(snapshot, row):
             continue
@@ -63,7 +63,7 @@ def compare_hosts(
             f"{name} is no hypervisor of Nova's; {counted(len(booked), 'consumer')} booked there"
         )
         yield Finding(FindingKind.DEPARTED, uuid, detail)
-    registered = names | {snapshot.uuids[row] for row in snapshot.roots.tolist()}
+    registered = names | {snapshot.uuids[row] for row in snapshot.hosts.tolist()}
     for name in sorted(hypervisors - registered):
         yield Finding(
             FindingKind.UNREGISTERED, name, "a hypervisor of Nova's without a resource provider"

@@ -153,7 +153,7 @@ def sync_topology(
 
 
 def _facts(snapshot: Snapshot, known: Mapping[str, NovaHost]) -> Iterator[HostFacts]:
-    for row in snapshot.roots.tolist():
+    for row in snapshot.hosts.tolist():
         provider = snapshot.state(row).provider
         told = known.get(provider.name)
         facts = HostFacts(provider.name, provider.traits, provider.aggregates)

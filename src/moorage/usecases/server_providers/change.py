@@ -15,10 +15,9 @@ from moorage.domain.changes import (
     PutTraits,
 )
 from moorage.domain.errors import InvalidDescription, InventoryInUse, NotFound
-from moorage.domain.providers import Inventory
+from moorage.domain.providers import SHARING_TRAIT, Inventory
 from moorage.domain.resources import is_custom_name
 from moorage.domain.server_providers import ServerProvider, provider_name
-from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.server_providers.queries import ShownServerProvider, booked, shown
 from moorage.usecases.shared.access import sees
 from moorage.usecases.shared.retry import retry

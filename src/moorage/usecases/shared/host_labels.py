@@ -10,10 +10,12 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
+from moorage.engine.state.server_locations import NOWHERE
 
 if TYPE_CHECKING:
     from moorage.domain.topology import Topology
+    from moorage.engine.state.snapshot import Snapshot
 
 ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz023456789"
 """32 letters and digits that are hard to confuse."""
@@ -34,9 +36,18 @@ def label(salt: str, level: Level, name: str) -> str:
     return f"{level.name[:1].lower()}-{''.join(letters)}"
 
 
-def domains_of(topology: Topology, host: str) -> dict[Level, str]:
-    """Level -> name of the domain that contains the host, with the host itself at level HOST."""
-    found = {Level(tree, HOST): host for tree in list(topology.levels)[:1]}
+def domains_of(snapshot: Snapshot, row: int) -> dict[Level, str]:
+    """Level -> name of the domain that contains a host, with the host itself at level HOST.
+
+    A server provider is in the domains of its server's host, and itself at level SERVER.
+    """
+    topology, at = snapshot.topology, int(snapshot.locations.hosts[row])
+    trees = list(topology.levels)[:1]
+    found = {Level(tree, SERVER): snapshot.names[row] for tree in trees if at != row}
+    if at == NOWHERE:
+        return found
+    host = snapshot.names[at]
+    found |= {Level(tree, HOST): host for tree in trees}
     for tree, levels in topology.levels.items():
         for name in levels:
             domain = topology.domain_of(host, Level(tree, name))

@@ -54,6 +54,7 @@ def put_server_provider(batch: Batch, change: PutServerProvider) -> None:
         "body": stored_bodies.SERVER_PROVIDER.encode(one),
     }
     write(batch, _KIND, one.id, values, change.generation)
+    batch.touch(one.id)  # snapshots know who may use it
 
 
 def refuse_cycles(batch: Batch, offered: Mapping[str, str]) -> None:
