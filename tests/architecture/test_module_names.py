@@ -20,10 +20,10 @@ GENERAL = frozenset(
     export expression extra failure falcon feasibility feature fence field fifo file filter
     fingerprint fit flavor follower format formatter forwarding fragment freshness function gantt
     grant greedy group hang header health heat hint hitting host hot http hypervisor id image impact
-    import index instrument judge judgement kernel key keystone kind label launch ledger lifecycle
-    limit line list listing load loading location lock log lookup loop lowering main maker map
-    mariadb match measure memory merge message metric microversion middleware model monitor moorage
-    move name naming native negotiation neutron notification nova number observer obstacle
+    import index instrument isolate judge judgement kernel key keystone kind label launch ledger
+    lifecycle limit line list listing load loading location lock log lookup loop lowering main maker
+    map mariadb match measure memory merge message metric microversion middleware model monitor
+    moorage move name naming native negotiation neutron notification nova number observer obstacle
     occurrence openapi opening openstack operation option os oslo outcome output overview owner page
     paging parameter parser path pattern pci peek peer permit place plan plugin pool port postgresql
     precedence prefetch prefilter priority probe problem process profile program progress project

@@ -17,10 +17,10 @@ def statement(type_: str, **parameters: object) -> PolicyStatement:
     return PolicyStatement("p", type_, (Selector(everyone=True),), parameters=parameters)
 
 
-def test_the_nine_policies_are_found_by_scanning() -> None:
+def test_the_ten_policies_are_found_by_scanning() -> None:
     assert list(discover()) == [
-        "affinity", "anti-affinity", "ban", "exclusive", "fence", "proximity", "separation",
-        "spread", "survive",
+        "affinity", "anti-affinity", "ban", "exclusive", "fence", "isolate", "proximity",
+        "separation", "spread", "survive",
     ]  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def _names(policy: type) -> set[str]:
 
 def test_every_ordered_parameter_is_among_them() -> None:
     """A new policy says here which of its parameters have an order."""
-    unordered = {"level", "tree", "traits", "domains", "against", "between", "fenced_domains"}
+    unordered = {"at", "level", "tree", "traits", "domains", "against", "between", "fenced_domains"}
     every = {name for policy in discover().values() for name in _names(policy)}
     assert every == unordered | LARGER | SMALLER.keys()
     assert set(PARAMETERS) == set(discover())

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from moorage.domain.describe import CHOICE_FIELDS, RoleDescription, read_role, read_statement
-from moorage.domain.ensembles import ServerOptions
+from moorage.domain.describe import (
+    CHOICE_FIELDS,
+    SLICE_FIELDS,
+    RoleDescription,
+    read_role,
+    read_statement,
+)
+from moorage.domain.ensembles import MemberKind, ServerOptions
 from moorage.domain.errors import Conflict
 from moorage.domain.flavors import Flavor
 from moorage.domain.nova.flavors import request_without_devices
@@ -192,6 +198,12 @@ def _said(role: Role) -> dict[str, Any]:
     body: dict[str, Any] = msgspec.to_builtins(role)
     for follows in ("root_required", "flavor_groups", "host_checks", "alternatives"):
         body.pop(follows, None)
+    if role.on_server is None:
+        del body["on_server"]
+    if role.kind == MemberKind.SLICE:
+        for of_servers in CHOICE_FIELDS - SLICE_FIELDS:
+            body.pop(of_servers, None)
+        return body
     if role.flavor is None:
         del body["flavor"]
     if role.flavor is not None or not role.resources:

@@ -24,6 +24,7 @@ from moorage.domain.ensembles import (
     SIDES,
     TAGGED,
     Group,
+    MemberKind,
     OnViolation,
     Phase,
     PolicyStatement,
@@ -35,7 +36,7 @@ from moorage.domain.errors import InvalidDescription, UnknownPolicy
 if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
 
-KINDS: Final = ("server",)
+KINDS: Final = tuple(MemberKind)
 """Kinds of members that can be placed so far."""
 
 NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
@@ -57,11 +58,13 @@ _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
 _ROLE_FIELDS: Final = frozenset({"name", "count", "tags", "server", "alternatives"})
 CHOICE_FIELDS: Final = (
-    frozenset({"kind", "flavor", "resources", "required", "forbidden", "member_of"})
+    frozenset({"kind", "flavor", "resources", "required", "forbidden", "member_of", "on_server"})
     | IMAGE_FIELDS
     | GROUP_FIELDS
 )
 """What says where members may be placed; where there are alternatives, each of them has these."""
+SLICE_FIELDS: Final = frozenset({"kind", "resources", "required", "forbidden", "on_server"})
+"""Those of `CHOICE_FIELDS` that slices have."""
 FEWEST_ALTERNATIVES: Final = 2
 MOST_ALTERNATIVES: Final = 8
 STATEMENT_FIELDS: Final = frozenset(
@@ -76,7 +79,7 @@ class RoleDescription:
 
     name: str
     count: int = 1
-    kind: str = "server"
+    kind: str = MemberKind.SERVER
     flavor: str | None = None
     resources: Amounts | None = None
     required: tuple[frozenset[str], ...] = ()
@@ -91,6 +94,8 @@ class RoleDescription:
     """Properties of the servers' image; None: nothing is said of it."""
     from_volume: bool = False
     """Whether the root disk is a volume."""
+    on_server: str | None = None
+    """Of slices: the server on which they must be, by its id or that of its provider."""
     alternatives: tuple[RoleDescription, ...] = ()
     """What a member may be instead, in order; each says what places it, and nothing else."""
     path: str = field(default="", compare=False)
@@ -192,7 +197,7 @@ def _read_choice(name: str, source: object, path: str) -> RoleDescription:
     """What members are: all that a role says but for its name, count, tags and servers."""
     fields = plain_values.mapping(source, path)
     plain_values.only(fields, set(CHOICE_FIELDS), path)
-    kind = plain_values.text(fields.get("kind", "server"), f"{path}.kind")
+    kind = plain_values.text(fields.get("kind", MemberKind.SERVER), f"{path}.kind")
     if kind == GROUP_KIND:
         raise InvalidDescription(
             f"{name}: a group of members cannot be one of several alternatives",
@@ -200,6 +205,12 @@ def _read_choice(name: str, source: object, path: str) -> RoleDescription:
         )
     if kind not in KINDS:
         raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
+    if kind == MemberKind.SLICE:
+        return _read_slice(name, fields, path)
+    if "on_server" in fields:
+        raise InvalidDescription(
+            f"role {name} is of servers: only slices are on a server", path=f"{path}.on_server"
+        )
     flavor = fields.get("flavor")
     resources = fields.get("resources")
     grouped = read_groups(fields, path)
@@ -231,6 +242,25 @@ def _read_choice(name: str, source: object, path: str) -> RoleDescription:
             fields.get("image_properties"), f"{path}.image_properties"
         ),
         from_volume=read_from_volume(fields.get("boot_from_volume"), f"{path}.boot_from_volume"),
+    )
+
+
+def _read_slice(name: str, fields: Mapping[str, object], path: str) -> RoleDescription:
+    if others := sorted(fields.keys() - SLICE_FIELDS):
+        raise InvalidDescription(
+            f"role {name} is of slices, which have no {others[0]}: they take resources of a server",
+            path=f"{path}.{others[0]}",
+        )
+    if fields.get("resources") is None:
+        raise InvalidDescription(f"role {name} needs resources", path=f"{path}.resources")
+    on_server = fields.get("on_server")
+    return RoleDescription(
+        name=name,
+        kind=MemberKind.SLICE,
+        resources=plain_values.positive(fields["resources"], f"{path}.resources"),
+        required=plain_values.any_of(fields.get("required", ()), f"{path}.required"),
+        forbidden=plain_values.names(fields.get("forbidden", ()), f"{path}.forbidden"),
+        on_server=None if on_server is None else plain_values.name(on_server, f"{path}.on_server"),
     )
 
 

@@ -32,8 +32,10 @@ MAX_MEMBERS: Final = 5_000
 SIDES: Final = "between"
 """The parameter of policies between sides; where it lists them, they replace `members`."""
 
-KEEPING: Final = "exclusive"
-"""The policy type that, where required, closes its members' domains to others."""
+EXCLUDING: Final = "exclusive"
+ISOLATING: Final = "isolate"
+KEEPING: Final = frozenset({EXCLUDING, ISOLATING})
+"""The policy types that, where required, close their members' domains to others."""
 
 
 IMPORTED: Final = ("moorage:imported_from", "nova")
@@ -396,7 +398,7 @@ class Ensemble:
     @property
     def keeps_others_out(self) -> bool:
         """Whether a required policy closes its members' domains to other consumers."""
-        return any(one.required and one.type == KEEPING for one in self.policies)
+        return any(one.required and one.type in KEEPING for one in self.policies)
 
     def grown(self, role: str, members: Iterable[Member]) -> Ensemble:
         """The same ensemble with more members of a role."""

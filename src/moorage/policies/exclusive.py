@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from moorage.domain.ensembles import KEEPING
+from moorage.domain.ensembles import EXCLUDING
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
 from moorage.policies.contract import Example, Violation, Weaker
 from moorage.policies.levels import (
@@ -41,7 +41,7 @@ class Exclusive:
     Broken by one for every member in a domain with a foreigner.
     """
 
-    type: ClassVar[str] = KEEPING
+    type: ClassVar[str] = EXCLUDING
     summary: ClassVar[str] = "no consumers of others in the members' domains"
     examples: ClassVar[tuple[Example, ...]] = (
         Example("an empty host", {}, ("r1/h1",), good=True, foreign=("r1/h2",)),

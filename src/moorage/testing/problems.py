@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberKind, MemberName, PolicyStatement, Role, Selector
+from moorage.domain.ensembles import (
+    EXCLUDING,
+    ISOLATING,
+    MemberKind,
+    MemberName,
+    PolicyStatement,
+    Role,
+    Selector,
+)
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.requests import EnsembleRequest, Objective
@@ -242,9 +250,15 @@ def _with_slices(
     )
     slices = {role.name for role in roles if role.is_slice}
     policies = [
-        replace(one, parameters=MappingProxyType({**one.parameters, "level": SERVER}))
-        if one.parameters.get("level") == HOST and dice.random() < 0.5  # noqa: PLR2004
-        else one
+        replace(
+            one,
+            parameters=MappingProxyType(
+                {
+                    name: SERVER if value == HOST and dice.random() < 0.5 else value  # noqa: PLR2004
+                    for name, value in one.parameters.items()
+                }
+            ),
+        )
         for one in request.policies
     ]
     fixed = {name: dice.choice(servers if name.role in slices else hosts) for name in request.fixed}
@@ -360,13 +374,16 @@ def _random_policy(
 ) -> PolicyStatement:
     words = [*(role.name for role in roles), "*", "tag:t", f"{roles[0].name}[0]"]
     chosen = dice.sample(words, k=min(len(words), dice.choice((1, 1, 2))))
-    type_ = dice.choice(sorted(known))
+    type_ = dice.choice(sorted(known.keys() - {ISOLATING}) or sorted(known))
     zipped = len(chosen) > 1 and dice.random() < 0.4  # noqa: PLR2004
     weight = dice.choice((None, None, 1, 2, 5))
     parameters = dict(known[type_](dice))
     if parameters.get("between") == "roles" and parameters.get("level") == "rack" and roles[1:]:
         # Without another throw: what a seed gives otherwise stays the same.
         parameters["between"] = [[roles[0].name], [role.name for role in roles[1:]]]
+    if type_ == EXCLUDING and name == "p1":
+        # The same said otherwise.
+        type_, parameters = ISOLATING, _isolating(parameters)
     return PolicyStatement(
         name=name,
         type=type_,
@@ -375,6 +392,18 @@ def _random_policy(
         weight=weight,
         parameters=MappingProxyType(parameters),
     )
+
+
+def _excluding(dice: random.Random) -> dict[str, object]:
+    return {
+        **random_level(dice),
+        "against": dice.choice(("others", "other_projects", "tag:noisy")),
+    }
+
+
+def _isolating(excluding: Mapping[str, object]) -> dict[str, object]:
+    """What `isolate` says instead of `exclusive`."""
+    return {("at" if name == "level" else name): one for name, one in excluding.items()}
 
 
 def random_level(dice: random.Random) -> dict[str, object]:
@@ -424,10 +453,8 @@ PARAMETERS: Mapping[str, RandomParameters] = MappingProxyType(
             "keep": dice.randint(1, 2),
             "lose": dice.choice((1, 1, 2)),
         },
-        "exclusive": lambda dice: {
-            **random_level(dice),
-            "against": dice.choice(("others", "other_projects", "tag:noisy")),
-        },
+        "exclusive": _excluding,
+        "isolate": lambda dice: _isolating(_excluding(dice)),
         "fence": _named,
         "ban": _named,
     }

@@ -75,7 +75,7 @@ class ServerBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """What places a member: a flavor's name or explicit resources, and what its host must be."""
 
-    kind: Literal["server", "ensemble"] | UnsetType = UNSET
+    kind: Literal["server", "slice", "ensemble"] | UnsetType = UNSET
     """A role may be of kind `ensemble`, an alternative not."""
     flavor: Name | UnsetType = UNSET
     resources: Annotated[dict[Name, Amount], Meta(min_length=1, max_length=64)] | UnsetType = UNSET
@@ -98,6 +98,12 @@ class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         | UnsetType
     ) = UNSET
     boot_from_volume: bool | UnsetType = UNSET
+    on_server: (
+        Annotated[
+            Name, Meta(description="Of slices: the only server for them; its id or its provider's")
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class RoleBody(
@@ -191,6 +197,7 @@ class Role(Struct, frozen=True):
     image_properties: dict[str, str] | None = None
     """Null: nothing is said of the image."""
     boot_from_volume: bool = False
+    on_server: str | None = None
     host_checks: list[str] = []
     """Extra specs and image properties that Nova, and not Moorage, compares with the host."""
     alternatives: list[Role] = []

@@ -28,9 +28,13 @@ def built_of(seed: int) -> BuiltProblem:
     )
 
 
-@pytest.mark.parametrize(
-    "seeds", [range(400), pytest.param(range(5_000), marks=pytest.mark.nightly)], ids=len
-)
+NIGHTLY = [
+    pytest.param(range(first, first + 500), marks=pytest.mark.nightly)
+    for first in range(0, 5_000, 500)
+]
+
+
+@pytest.mark.parametrize("seeds", [range(400), *NIGHTLY], ids=str)
 def test_slices_are_placed_as_well_as_servers(seeds: range) -> None:
     counts: Counter[str] = Counter()
     for seed in seeds:

@@ -178,6 +178,7 @@ def role_view(role: Role, count: int) -> wire.Role:
         flavor_groups=_groups(role, GroupKind.FLAVOR),
         image_properties=_image(role),
         boot_from_volume=role.nova_server is not None and role.nova_server.from_volume,
+        on_server=role.on_server,
         host_checks=list(role.host_checks),
     )
 

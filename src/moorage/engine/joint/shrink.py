@@ -15,7 +15,7 @@ from math import comb, prod
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
-from moorage.domain.ensembles import edges
+from moorage.domain.ensembles import KEEPING, edges
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MOST_TRIED: Final = 2_000
 _MOST_JUDGED: Final = 500_000
 """Members judged in all choices together, up to which all are tried."""
 _EASED: Final = frozenset(
-    {"affinity", "anti-affinity", "proximity", "separation", "fence", "ban", "exclusive"}
+    {"affinity", "anti-affinity", "proximity", "separation", "fence", "ban", *KEEPING}
 )
 """Policy types that fewer members can only meet better."""
 

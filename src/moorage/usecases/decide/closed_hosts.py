@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import edges
+from moorage.domain.ensembles import KEEPING, edges
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import Level
 from moorage.engine.joint.host_filters import closed_to_role
@@ -108,7 +108,7 @@ def providers_closed_to(
     """[P] whether an exclusive ensemble closes each provider to a stranger during `period`."""
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for statement in owner.policies:
-        if statement.required and statement.type == Exclusive.type:
+        if statement.required and statement.type in KEEPING:
             closed |= providers_closed_by(snapshot, owner, statement, stranger, period)
     return closed
 
@@ -120,11 +120,10 @@ def providers_closed_by(
     stranger: Occupant,
     period: Period,
 ) -> Bools:
-    """[P] whether each provider is in a domain that an `exclusive` statement closes to somebody."""
+    """[P] whether each provider is in a domain that a statement of `KEEPING` closes to somebody."""
     policy = parse(statement)
-    assert isinstance(policy, Exclusive)
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    if policy.forbids(stranger, owner.project_id):
+    if isinstance(policy, Exclusive) and policy.forbids(stranger, owner.project_id):
         everybody = (*owner.members, *owner.headroom)
         names = [one.name for one in everybody]
         selected = {name for edge in edges(statement, owner.roles, names) for name in edge}

@@ -227,7 +227,7 @@ def _check_refusal(env: UseCaseEnvironment, caller: Caller, statement: PolicySta
     Raises:
         Forbidden: as it says.
     """
-    asked = statement.type == KEEPING and statement.on_violation is OnViolation.REFUSE
+    asked = statement.type in KEEPING and statement.on_violation is OnViolation.REFUSE
     granted = caller.operator or env.limits.foreign_servers is OnViolation.REFUSE
     if asked and not granted:
         raise Forbidden(
@@ -240,7 +240,7 @@ def _known(snapshot: Snapshot, disclosure: Disclosure | None) -> frozenset[str]:
     """Names that a policy may use; without `disclosure` those that an operator may use."""
     if disclosure is not None:
         return disclosure.names_of(snapshot.topology) | frozenset(snapshot.aggregates)
-    rows = snapshot.roots.tolist()
+    rows = snapshot.hosts.tolist()
     hosts = {name for row in rows for name in (snapshot.names[row], snapshot.uuids[row])}
     return frozenset(
         {name for _, name in snapshot.topology.domains} | {*snapshot.aggregates} | hosts

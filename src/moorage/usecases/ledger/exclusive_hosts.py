@@ -21,7 +21,10 @@ from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.reservables import WHOLE_HOST
-from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.domain.topology import HOST, Level
+from moorage.engine.state.server_locations import NOWHERE
+from moorage.policies.exclusive import Exclusive
+from moorage.policies.registry import parse
 from moorage.usecases.claims.stay_terms import query_period
 from moorage.usecases.decide.closed_hosts import providers_closed_by
 from moorage.usecases.decide.member_places import bookings_of, consumer_of
@@ -160,16 +163,21 @@ class _Arrival:
             for owner in known.ensembles
             if any(_is_wide(one) and self._is_near(owner, one) for one in _keeping(owner))
         }
-        for root in self.entered:
-            for row in self.snapshot.tree(root).tolist():
-                for consumer in self.snapshot.consumers_in(row, stay):
-                    found |= {one.id: one for one in known.of_consumer.get(consumer, ())}
+        for occupant in self._beside(stay):
+            found |= {one.id: one for one in known.of_consumer.get(occupant.consumer, ())}
         return found.values()
+
+    def _beside(self, stay: Period) -> Iterator[Occupant]:
+        """Who is on the hosts, or on their servers; or on the host of a server that is entered."""
+        hosts = self.snapshot.locations.hosts
+        for root in {*self.entered, *hosts[list(self.entered)].tolist()} - {NOWHERE}:
+            yield from self.snapshot.occupants(root, stay)
 
     def _is_near(self, owner: Ensemble, statement: PolicyStatement) -> bool:
         """Whether anybody of the ensemble has bookings, at any time, in a domain of the hosts."""
-        snapshot, said = self.snapshot, statement.parameters
-        level = Level(str(said.get("tree", DEFAULT_TREE)), str(said.get("level", HOST)))
+        snapshot, level = self.snapshot, _level(statement)
+        if level is None:
+            return False
         domain_of = snapshot.domains(level)
         entered = {int(domain_of[root]) for root in self.entered} - {-1}
         return any(
@@ -184,13 +192,20 @@ def _keeping(owner: Ensemble) -> Iterator[PolicyStatement]:
     return (
         one
         for one in owner.policies
-        if one.required and one.type == KEEPING and Phase.STEADY in one.phases
+        if one.required and one.type in KEEPING and Phase.STEADY in one.phases
     )
 
 
 def _is_wide(statement: PolicyStatement) -> bool:
     """Whether the policy keeps domains of more than one host."""
-    return statement.parameters.get("level", HOST) != HOST
+    level = _level(statement)
+    return level is not None and level.name != HOST
+
+
+def _level(statement: PolicyStatement) -> Level | None:
+    """The level that the policy keeps; None: it keeps nobody out."""
+    policy = parse(statement)
+    return Level(policy.tree, policy.level) if isinstance(policy, Exclusive) else None
 
 
 def _refusing(

@@ -124,6 +124,7 @@ def resolve_role(
         same_subtree=described.same_subtree,
         isolate=described.isolate,
         server=described.server,
+        on_server=described.on_server,
     )
     if described.alternatives:
         first, *others = (

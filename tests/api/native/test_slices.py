@@ -1,0 +1,221 @@
+"""Slices: described, placed on servers of their project, and judged where these are."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from moorage.client.ensemble_difference import differences
+from moorage.domain.changes import Changeset, ReplaceAllocations
+from moorage.domain.consumers import ANY_GENERATION, Consumer
+from moorage.domain.describe import read_ensemble
+from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.ports import Caller
+from moorage.wire.ensembles import Ensemble
+
+from tests.api.native.conftest import refused  # isort: skip
+
+FLEET = """\
+fleet: racks
+topology:
+  location: {levels: [rack], domains: [{name: r1, level: rack}, {name: r2, level: rack}]}
+hosts:
+  - {name: h1, inventories: {VCPU: 8}, place: {location: r1}}
+  - {name: h2, inventories: {VCPU: 8}, place: {location: r1}}
+  - {name: h3, inventories: {VCPU: 8}, place: {location: r2}}
+flavors:
+  - {name: m1.small, resources: {VCPU: 1}}
+"""
+SESSION: dict[str, Any] = {"kind": "slice", "resources": {"CUSTOM_SESSION": 1}}
+NUMBERS = count()
+VMS = tuple(str(UUID(int=number, version=4)) for number in (1, 2, 3))
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """Servers of project-a on h1 and h2, and one of project-b on h3, that offer two sessions."""
+    found = Service(FLEET)
+    for vm, owner, host in zip(VMS, (TENANT, TENANT, OTHER), ("h1", "h2", "h3"), strict=True):
+        put(found, vm, owner.project_id, host)
+        offer(found, vm, owner)
+    yield found
+    found.close()
+
+
+def offer(service: Service, vm: str, owner: Caller, shared_with: Any = "nobody") -> None:
+    body = {"resources": {"CUSTOM_SESSION": 2}, "shared_with": shared_with}
+    path = f"/server-providers/{vm}"
+    answer = service.call("PUT", path, {"server_provider": body}, caller=owner)
+    assert answer.status_code == 200, answer.text
+
+
+def put(service: Service, vm: str, project: str, host: str) -> None:
+    """A server comes to a host, or moves there."""
+    snapshot = service.store.snapshot()
+    there = {snapshot.uuids[snapshot.names.index(host)]: {"VCPU": 1}}
+    who = Consumer(vm, project, "user")
+    service.store.commit(Changeset((ReplaceAllocations(who, there, ANY_GENERATION),)))
+
+
+def provider(service: Service, vm: str) -> str:
+    snapshot = service.store.snapshot()
+    return snapshot.uuids[snapshot.names.index(f"server:{vm}")]
+
+
+def described(*policies: Any, **role: Any) -> dict[str, Any]:
+    members = [{"name": "s", **SESSION, **role}]
+    return {"name": f"e{next(NUMBERS)}", "members": members, "policies": list(policies)}
+
+
+def ask(service: Service, body: Any, **more: Any) -> Any:
+    return service.call("POST", "/ensembles", {"ensemble": {**body, "decide": {}}}, **more)
+
+
+def made(service: Service, body: Any, **more: Any) -> Any:
+    answer = ask(service, body, **more)
+    assert answer.status_code == 201, answer.text
+    return answer.json
+
+
+def servers(found: Any) -> list[str]:
+    return sorted(one["server_provider"] for one in found["decision"]["assignments"])
+
+
+def test_slices_are_on_servers_of_their_project_only(service: Service) -> None:
+    first, second, _ = (provider(service, vm) for vm in VMS)
+    found = made(service, described(count=4))
+    assert servers(found) == sorted([first, first, second, second])
+    assert {one["kind"] for one in found["decision"]["assignments"]} == {"slice"}
+    error = refused(ask(service, described(count=5)), 409, "infeasible")
+    assert error["explanation"]["counts"]["considered"] == "2+"
+
+
+def test_members_show_where_their_server_is(service: Service) -> None:
+    found = made(service, described({"type": "anti-affinity", "members": ["s"]}, count=2))
+    path = f"/ensembles/{found['ensemble']['id']}/members"
+    seen = service.call("GET", path, caller=OPERATOR).json["members"]
+    assert sorted(one["host"] for one in seen) == ["h1", "h2"]
+    assert {one["domains"]["rack"] for one in seen} == {"r1"}
+    assert {one["domains"]["server"] for one in seen} == {f"server:{vm}" for vm in VMS[:2]}
+    put(service, VMS[0], "project-a", "h3")
+    seen = service.call("GET", path, caller=OPERATOR).json["members"]
+    assert sorted(one["host"] for one in seen) == ["h2", "h3"]
+    told = service.call("GET", path).json["members"]
+    assert all(one["domains"].keys() == {"server", "host", "rack"} for one in told)
+    assert not {VMS[0], "h3", "r2"} & {name for one in told for name in one["domains"].values()}
+    assert len({one["domains"]["rack"] for one in told}) == 2
+
+
+def test_compliance_is_judged_after_a_move(service: Service) -> None:
+    near = {"name": "near", "type": "affinity", "members": ["s"], "level": "rack"}
+    found = made(service, described(near, {"type": "anti-affinity", "members": ["s"]}, count=2))
+    path = f"/ensembles/{found['ensemble']['id']}"
+
+    def broken() -> list[str]:
+        answer = service.call("GET", path, query={"compliance": "true"})
+        return [one["policy"] for one in answer.json["ensemble"]["compliance"]]
+
+    assert broken() == []
+    put(service, VMS[0], "project-a", "h3")
+    assert broken() == ["near"]
+
+
+def test_a_slice_or_else_a_server(service: Service) -> None:
+    role = {"name": "s", "count": 5, "alternatives": [SESSION, {"flavor": "m1.small"}]}
+    found = made(service, {"name": "e", "members": [role]})
+    kinds = sorted(one["kind"] for one in found["decision"]["assignments"])
+    assert kinds == ["server", "slice", "slice", "slice", "slice"]
+    members = service.call("GET", f"/ensembles/{found['ensemble']['id']}/members").json["members"]
+    assert sorted(one["kind"] for one in members) == kinds
+
+
+def test_isolated_slices_keep_others_off_their_server(service: Service) -> None:
+    alone = {"type": "isolate", "members": ["s"], "at": "server", "against": "others"}
+    mine = servers(made(service, described(alone)))
+    for _ in range(2):
+        assert servers(made(service, described())) != mine
+    refused(ask(service, described()), 409, "infeasible")
+    # Whoever has come is in the way of those who want to be alone.
+    refused(ask(service, described(alone)), 409, "infeasible")
+
+
+def test_isolation_at_the_host_is_against_servers_as_well(service: Service) -> None:
+    alone = {"type": "isolate", "members": ["s"], "at": "host"}
+    put(service, service.ids.uuid(), "project-b", "h1")
+    assert servers(made(service, described(alone))) == [provider(service, VMS[1])]
+    web = {"name": "w", "members": [{"name": "w", "count": 24, "flavor": "m1.small"}]}
+    error = refused(ask(service, web, caller=OTHER), 409, "infeasible")
+    assert error["explanation"]["counts"]["rejected"]["exclusive"] == "1+"
+
+
+def test_two_projects_share_a_server_unless_one_wants_it_alone(service: Service) -> None:
+    third = provider(service, VMS[2])
+    offer(service, VMS[2], OTHER, ["project-a"])
+    found = made(service, described(on_server=third))
+    assert servers(found) == [third]
+    alone = {"type": "isolate", "members": ["s"], "at": "server"}
+    refused(ask(service, described(alone), caller=OTHER), 409, "infeasible")
+    path = f"/ensembles/{found['ensemble']['id']}"
+    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    assert servers(made(service, described(alone), caller=OTHER)) == [third]
+    error = refused(ask(service, described(on_server=third)), 409, "infeasible")
+    assert error["explanation"]["counts"]["rejected"]["exclusive"] == "1+"
+
+
+def test_what_is_shared_no_more_is_used_no_more(service: Service) -> None:
+    third = provider(service, VMS[2])
+    offer(service, VMS[2], OTHER, "everyone")
+    path = f"/ensembles/{made(service, described(on_server=third))['ensemble']['id']}"
+    offer(service, VMS[2], OTHER)
+    refused(ask(service, described(on_server=third)), 409, "infeasible")
+    [member] = service.call("GET", f"{path}/members").json["members"]
+    assert (member["server_provider"], member["status"]) == (third, "held")
+
+
+def test_a_port_is_always_its_own(service: Service) -> None:
+    made(service, described({"type": "isolate", "members": ["s"], "at": "vnic"}, count=4))
+
+
+def test_a_role_may_name_its_server(service: Service) -> None:
+    second = provider(service, VMS[1])
+    assert servers(made(service, described(on_server=VMS[1]))) == [second]
+    assert servers(made(service, described(on_server=second))) == [second]
+    error = refused(ask(service, described(on_server=VMS[2])), 409, "infeasible")
+    assert error["explanation"]["counts"]["rejected"]["on-server"] == "2+"
+
+
+def test_what_is_stored_is_as_it_was_described(service: Service) -> None:
+    role = {"name": "t", "count": 1, "alternatives": [SESSION, {"flavor": "m1.small"}]}
+    body = described(on_server=VMS[1], forbidden=["HW_CPU_X86_AVX"])
+    body["members"].append(role)
+    answer = service.call("POST", "/ensembles", {"ensemble": body})
+    assert answer.status_code == 201, answer.text
+    stored = msgspec.convert(answer.json["ensemble"], Ensemble)
+    assert stored.members[0].on_server == VMS[1]
+    assert list(differences(stored, read_ensemble(body), {})) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "says"),
+    [
+        ({"kind": "volume"}, "kind", "volume"),
+        ({**SESSION, "flavor": "m1.small"}, "flavor", "slices"),
+        ({**SESSION, "ports": [{"name": "p"}]}, "ports", "slices"),
+        ({**SESSION, "boot_from_volume": False}, "boot_from_volume", "slices"),
+        ({"kind": "slice"}, "resources", "needs resources"),
+        ({"kind": "slice", "resources": {"CUSTOM_SESSION": 0}}, "resources", ""),
+        ({"kind": "slice", "resources": {"CUSTOM_NOTHING": 1}}, "resources", "CUSTOM_NOTHING"),
+        ({**SESSION, "on_server": ""}, "on_server", ""),
+        ({"flavor": "m1.small", "on_server": VMS[0]}, "on_server", "only slices"),
+    ],
+)
+def test_bad_slices_are_refused_by_name(service: Service, role: Any, path: str, says: str) -> None:
+    body = {"name": "e", "members": [{"name": "s", **role}]}
+    answer = service.call("POST", "/ensembles", {"ensemble": body}, caller=TENANT)
+    assert answer.status_code == 400, answer.text
+    (error,) = answer.json["errors"]
+    assert path in error["path"], error
+    assert says in error["detail"], error
