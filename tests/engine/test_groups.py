@@ -34,6 +34,12 @@ SIDES = (
     [["s/g[0]"], ["s/g[1]"], ["l"]],
     [["s[0]"], ["s/1/g"], ["s/d"]],
     [["g/w"], ["g/d", "l"]],
+    [["g[0]", "ensemble:x"], ["g[1]"], ["ensemble:y", "h"]],
+    [["s"], ["ensemble:x", "ensemble:y"]],
+)
+NEAR = (
+    [["g"], ["ensemble:x"]],
+    [["s/g", "h"], ["ensemble:x"], ["ensemble:y"]],
 )
 
 
@@ -58,13 +64,21 @@ def nested(seed: int, *, partial: bool = False) -> BuiltProblem:
         if chosen < 0.6:
             words = dice.sample(SELECTORS, k=dice.choice((1, 2, 3)))
             return replace(old, members=tuple(map(Selector.parse, words)), zip=False)
+        members: tuple[Selector, ...]
         far = dice.choice((random_level(dice), {"min_distance": dice.randint(1, 3)}))
+        if chosen < 0.7:
+            near = dice.choice(NEAR)
+            members = tuple(Selector.parse(name) for name in near[0])
+            far = dice.choice((random_level(dice), {"max_distance": dice.randint(0, 3)}))
+            parameters = {**far, "between": near}
+            return replace(old, type="proximity", members=members, zip=False, parameters=parameters)
         if chosen < 0.8:
             between: object = "groups"
-            members: tuple[Selector, ...] = (Selector(everyone=True),)
+            members = (Selector(everyone=True),)
         else:
             between = dice.choice(SIDES)
-            members = tuple(Selector.parse(name) for side in between for name in side)
+            own = [name for side in between for name in side if ":" not in name]
+            members = tuple(map(Selector.parse, own))
         return replace(
             old,
             type="separation",
@@ -80,6 +94,15 @@ def nested(seed: int, *, partial: bool = False) -> BuiltProblem:
         members=tuple(map(renamed, request.members)),
         fixed=MappingProxyType({renamed(one): host for one, host in request.fixed.items()}),
         policies=tuple(map(policy, request.policies)),
+        references=MappingProxyType(
+            {
+                name: frozenset(dice.sample(built.terrain.uuids, k=count))
+                for name, count in (
+                    ("x", 1),
+                    ("y", dice.choice((0, min(2, len(built.terrain.uuids))))),
+                )
+            }
+        ),
     )
     return build_on_terrain(request, built.terrain)
 

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from moorage.domain.describe import EnsembleDescription, read_ensemble
+from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -321,3 +322,18 @@ resources:
 """
     one = compiled("side: {type: pod.yaml, properties: {names: ['a,b', c]}}", pod=nested)
     assert counts(one.description) == {"side/pod": 3}
+
+
+def test_sides_name_roles_of_the_whole_stack() -> None:
+    policy = "{name: far, type: separation, level: rack, between: [[web], [db]]}"
+    pair = f"""
+        web: {{{SERVER}}}, metadata: {{moorage: {{policies: [{policy}]}}}}}}
+        db: {{{SERVER}}}}}
+        """
+    [stated] = compiled(pair).description.policies
+    assert [str(one) for one in stated.members] == ["web", "db"]
+    assert stated.parameters["between"] == [["web"], ["db"]]
+    with pytest.raises(InvalidDescription, match="sides name roles of the whole stack"):
+        compiled(pair.replace("[db]]", "[cache]]"))
+    with pytest.raises(InvalidDescription, match="sides name roles of the whole stack"):
+        compiled("pod: {type: pod.yaml}", pod=HEAD + textwrap.indent(textwrap.dedent(pair), "  "))

@@ -32,6 +32,7 @@ from moorage.domain.ensembles import (
     ServerOptions,
 )
 from moorage.domain.errors import InvalidDescription, UnknownPolicy
+from moorage.domain.references import REFERENCE
 
 if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
@@ -307,9 +308,10 @@ def _role_name(source: object, path: str) -> str:
             " these and . / : -, and has at most 128 characters",
             path=path,
         )
-    if name.startswith(TAGGED):
+    if name.startswith((TAGGED, REFERENCE)):
         raise InvalidDescription(
-            f"{name!r} cannot name a role: {TAGGED} in a selector means all roles with a tag",
+            f"{name!r} cannot name a role: {TAGGED} in a selector means all roles with a tag,"
+            f" {REFERENCE} another ensemble",
             path=path,
         )
     return name
@@ -353,6 +355,7 @@ def read_statement(source: object, path: str) -> PolicyStatement:
 def _selectors(fields: Mapping[str, object], path: str) -> tuple[Selector, ...]:
     """The selectors of a policy: its members, those of a zip, or those of its sides."""
     sides = fields.get(SIDES)
+    of_sides: set[str] = set()
     named = [one for one in ("members", "zip") if one in fields]
     if has_sides(fields):
         if named:
@@ -362,6 +365,7 @@ def _selectors(fields: Mapping[str, object], path: str) -> tuple[Selector, ...]:
             )
         where = f"{path}.{SIDES}"
         lists = [(one, f"{where}[{i}]") for i, one in enumerate(plain_values.listed(sides, where))]
+        of_sides = {place for _, place in lists}
     elif len(named) == 1:
         lists = [(fields[named[0]], f"{path}.{named[0]}")]
     else:
@@ -372,6 +376,7 @@ def _selectors(fields: Mapping[str, object], path: str) -> tuple[Selector, ...]:
         read_selector(one, f"{where}[{i}]")
         for source, where in lists
         for i, one in enumerate(plain_values.listed(source, where))
+        if where not in of_sides or not (isinstance(one, str) and one.startswith(REFERENCE))
     ]
     if not found:
         where = lists[0][1] if lists else f"{path}.{SIDES}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.domain import plain_values
 from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME, SIDES, TAGGED
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.references import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +145,7 @@ def _step(name: object, path: str) -> str:
         ROLE_NAME.fullmatch(found) is None
         or "/" in found
         or found.isdigit()
-        or found.startswith(TAGGED)
+        or found.startswith((TAGGED, REFERENCE))
     ):
         raise InvalidDescription(
             f"{found!r} cannot name a group or what is in one: a name begins with a letter, a digit"
@@ -204,5 +205,7 @@ def _selector_within(source: object, prefix: str, path: str) -> object:
             path=path,
         )
     if not isinstance(source, str):
+        return source
+    if source.startswith(REFERENCE):
         return source
     return prefix if source == "*" else f"{prefix}/{source}"

@@ -326,6 +326,8 @@ class Ensemble:
     the last template."""
     headroom: tuple[Member, ...] = ()
     """Spares: a place is held for each, for a member that its role does not have yet."""
+    references: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Id of another ensemble that policies name -> its members' consumers. Read, never stored."""
     size_changes: tuple[SizeChange, ...] = ()
     """The latest requests that extended or shrank it."""
 
@@ -389,6 +391,12 @@ class Ensemble:
     def servers(self) -> frozenset[str]:
         """UUIDs of the members' servers."""
         return frozenset(one.server_id for one in self.members if one.server_id is not None)
+
+    @property
+    def consumers(self) -> frozenset[str]:
+        """UUIDs of its members, their servers and migrations."""
+        every = ((one.uuid, one.server_id, one.migration) for one in self.members)
+        return frozenset(uuid for some in every for uuid in some if uuid is not None)
 
     @property
     def spares(self) -> frozenset[str]:
@@ -484,11 +492,3 @@ class EnsembleChange:
 
     def __str__(self) -> str:
         return f"{self.name} {self.field} {self.before}->{self.after}"
-
-
-def server_metadata(ensemble_id: str, member: str) -> dict[str, str]:
-    """The Nova metadata that marks a server as a member.
-
-    Not tags: Nova allows neither slash nor comma in them, and 60 characters.
-    """
-    return {"moorage:ensemble": ensemble_id, "moorage:member": member}

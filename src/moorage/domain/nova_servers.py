@@ -41,3 +41,11 @@ class NovaServer:
     """None: nothing is said of the image."""
     from_volume: bool = False
     """Whether the root disk is a volume."""
+
+
+def server_metadata(ensemble_id: str, member: str) -> dict[str, str]:
+    """The Nova metadata that marks a server as a member.
+
+    Not tags: Nova allows neither slash nor comma in them, and 60 characters.
+    """
+    return {"moorage:ensemble": ensemble_id, "moorage:member": member}

@@ -74,6 +74,12 @@ class PolicyView(Protocol):
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Hosts whose own name or UUID, or any domain (of any tree), or aggregate UUID is named."""
 
+    def near(self, ensemble: str, level: Level) -> frozenset[int] | None:
+        """Hosts in the domains of the level that hold members of another ensemble, by its id.
+
+        None: it is not known, or deleted.
+        """
+
     def names_text(self, names: frozenset[str]) -> str:
         """Names of hosts, domains and aggregates for texts that tenants read."""
 

@@ -90,6 +90,8 @@ class EnsembleRequest:
     phases: frozenset[Phase] = CREATION
     choices: Mapping[MemberName, int] = field(default_factory=lambda: MappingProxyType({}))
     """Fixed members that stand as an alternative of their role -> which."""
+    references: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Id of another ensemble to which policies refer -> UUIDs of its members' hosts."""
     first_choices: bool = True
     """Whether each step down a role's choices costs as a preferred policy of weight 1 would;
     False: the choices cost nothing, and the objective decides."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.describe import NOVA_SHORTHAND, read_statement
+from moorage.domain.describe import NOVA_SHORTHAND, has_sides, read_statement
 from moorage.domain.ensembles import PolicyStatement, Selector
 from moorage.domain.errors import InvalidDescription
 from moorage.heat import typed_yaml
@@ -127,7 +127,13 @@ def _of_metadata(
         statement = read_statement(_with_defaults(source, one), "policy")
     except InvalidDescription as error:
         raise _with_field_location(one.node, error) from error
-    if isinstance(source, dict) and ("members" in source or "zip" in source):
+    if has_sides(statement.parameters):
+        if one.stack.steps or not all(map(cast.is_own, statement.members)):
+            raise one.node.invalid(
+                "sides name roles of the whole stack, in the template that has it"
+            )
+        selectors = statement.members
+    elif isinstance(source, dict) and ("members" in source or "zip" in source):
         selectors = _resolve_selectors(cast, statement, one)
     else:
         selectors = (
@@ -151,7 +157,7 @@ def _with_defaults(source: object, one: DeclaredPolicy) -> object:
     last = one.path.steps[-1]
     name = f"{kind}" if last.index else f"{last.name}-{kind}"
     filled: dict[str, object] = {"name": name, **source}
-    if "members" not in source and "zip" not in source:
+    if "members" not in source and "zip" not in source and not has_sides(source):
         filled["members"] = ["*"]
     return filled
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.domain.ensembles import server_metadata
+from moorage.domain.nova_servers import server_metadata
 from moorage.heat.annotation import DECIDED, FLAVOR, KEY
 from moorage.heat.file_names import is_nested
 from moorage.heat.member_names import (

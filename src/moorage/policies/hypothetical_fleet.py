@@ -86,6 +86,9 @@ class HypotheticalFleet:
         bits = sum(1 << self._bit(name) for name in names)
         return frozenset(row for row in range(self.host_count) if row & bits)
 
+    def near(self, ensemble: str, level: Level) -> None:
+        """Not known."""
+
     def names_text(self, names: frozenset[str]) -> str:
         """The names for texts; all of them where no fleet is known."""
         return (

@@ -146,6 +146,9 @@ class IdealFleet:
         """Every host: names refer to something only in a real fleet."""
         return frozenset(range(self.host_count))
 
+    def near(self, ensemble: str, level: Level) -> None:
+        """Not known."""
+
     def names_text(self, names: frozenset[str]) -> str:
         """All names unchanged."""
         return ", ".join(sorted(names))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from moorage.domain.ensembles import SIDES
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.policies.contract import Example, Violation, Weaker
 from moorage.policies.levels import hosts_with_domain, members_text, members_without_domain
 from moorage.policies.parameters import about, read
-from moorage.policies.primitives import SameDomain
+from moorage.policies.primitives import OnlyOn, SameDomain
+from moorage.policies.sides import MEMBERS, Between, check_ensembles, check_form, opposed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +35,10 @@ class Proximity:
     two hosts of one rack are near each other whether or not the rack is in a zone.
     Meant for `zip`: each application server beside its own database. Broken by one for every
     domain used beyond the first.
+
+    With `{"between": [["web"], ["ensemble:shop"]]}` each member of the first side is near some
+    member of the other ensemble of the project, which stays where it is, and not necessarily near
+    the others of its side. Broken by one for every member that is not.
     """
 
     type: ClassVar[str] = "proximity"
@@ -50,6 +56,14 @@ class Proximity:
     max_distance: int | None = field(
         default=None, metadata=about("How far apart two members may be, in levels of the tree.")
     )
+    between: Between = field(
+        default=MEMBERS,
+        metadata=about(
+            "Whether members are near each other, or those of the first side near the ensembles"
+            " in the other ones.",
+            choices=(MEMBERS,),
+        ),
+    )
     tree: str = field(default=DEFAULT_TREE, metadata=about("Tree that is meant."))
 
     @classmethod
@@ -58,6 +72,9 @@ class Proximity:
         policy = read(cls, parameters, path=path)
         if (policy.level is None) == (policy.max_distance is None):
             raise InvalidDescription("give either level or max_distance", path=path)
+        check_form(policy.between, f"{path}.{SIDES}")
+        if not isinstance(policy.between, str):
+            check_ensembles(policy.between, f"{path}.{SIDES}")
         return policy
 
     def check(self, topology: Topology) -> None:
@@ -70,6 +87,8 @@ class Proximity:
         level = self._level(placement.fleet.topology)
         if level is None:
             return ()
+        if self.between != MEMBERS:
+            return tuple(self._far_from_others(edge, placement, level))
         return (*members_without_domain(edge, placement, level), *self._far(edge, placement, level))
 
     def _far(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
@@ -77,6 +96,15 @@ class Proximity:
         if len(domains) > 1:
             text = f"{members_text(edge)} in different {level}s"
             yield Violation(edge, text, len(domains) - 1)
+
+    def _far_from_others(
+        self, edge: Edge, placement: Placement, level: Level
+    ) -> Iterator[Violation]:
+        for ensemble, members in opposed(edge, self.between):
+            near = placement.fleet.near(ensemble, level)
+            for one in members:
+                if near is not None and placement.hosts[one] not in near:
+                    yield Violation((one,), f"{one} is in no {level} of ensemble {ensemble}")
 
     def _level(self, topology: Topology) -> Level | None:
         if self.level is not None:
@@ -92,13 +120,23 @@ class Proximity:
     ) -> Iterable[Primitive]:
         """The same domain of the level that stands for the distance."""
         level = self._level(fleet.topology)
-        if level is not None:
+        if level is not None and self.between != MEMBERS:
+            for ensemble, members in opposed(edge, self.between):
+                near = fleet.near(ensemble, level)
+                if near is not None:
+                    yield OnlyOn(policy=name, members=members, weight=weight, hosts=near)
+        elif level is not None:
             yield SameDomain(policy=name, members=edge, weight=weight, level=level)
             yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """One domain with room for all."""
         level = self._level(fleet.topology)
+        if self.between != MEMBERS:
+            return " and ".join(
+                f"room for {members_text(members)} in a {level or self.tree} of ensemble {ensemble}"
+                for ensemble, members in opposed(edge, self.between)
+            )
         return f"one {level or self.tree} with room for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:

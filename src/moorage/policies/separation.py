@@ -18,7 +18,7 @@ from moorage.policies.levels import (
 )
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import Apart, AtMost, NeverOn
-from moorage.policies.sides import GROUPS, MEMBERS, ROLES, Between, check_form, split
+from moorage.policies.sides import GROUPS, MEMBERS, ROLES, Between, check_form, opposed, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,14 +36,16 @@ class Separation:
     With `between: roles` only members of different roles are, so that a tier may be close together
     and far from another one; with `between: groups` those of different groups or copies, so that
     the racks of two clusters are different ones. Or name the sides, in place of `members`:
-    `{"between": [["east", "lb"], ["west"]]}`; each is a list of roles, groups and copies.
+    `{"between": [["east", "lb"], ["west"]]}`; each is a list of roles, groups and copies, and may
+    name another ensemble of the project, `ensemble:shop`, whose members stay where they are.
 
     Say how far either as a `level` they must not share, or as `min_distance`: 1 is another
     host, 2 another domain of the lowest level (a rack, where racks are the lowest), and so on
     up the tree. With a `level` every member must be in some domain of it; with a distance a
     host that is in none shares none. Use a tree of its own for what is not the location:
     `{"level": "feed", "tree": "power"}` keeps two servers off one power feed. Broken by one for
-    every member beyond the first in a domain; between sides by one for every two sides in it.
+    every member beyond the first in a domain; between sides by one for every two sides in it,
+    and for every member that shares one with another ensemble.
     """
 
     type: ClassVar[str] = "separation"
@@ -102,7 +104,17 @@ class Separation:
         return (
             *members_without_domain(edge, placement, level),
             *close(edge, placement, level),
+            *self._beside_others(edge, placement, level),
         )
+
+    def _beside_others(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+        for ensemble, members in opposed(edge, self.between):
+            near = placement.fleet.near(ensemble, level) or ()
+            for one in members:
+                if placement.hosts[one] in near:
+                    name = placement.fleet.domain_name(level, placement.domain(one, level))
+                    said = f"{one} shares {level} {name} with ensemble {ensemble}"
+                    yield Violation((one,), said)
 
     def _impossible(self, edge: Edge) -> tuple[Violation, ...]:
         text = f"no two hosts are {self.min_distance} apart in tree {self.tree}"
@@ -160,6 +172,9 @@ class Separation:
         else:
             for ours, theirs in combinations(split(edge, self.between).values(), 2):
                 yield Apart(policy=name, members=ours, others=theirs, weight=weight, level=level)
+            for ensemble, members in opposed(edge, self.between):
+                if near := fleet.near(ensemble, level):
+                    yield NeverOn(policy=name, members=members, weight=weight, hosts=near)
             yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
@@ -171,7 +186,11 @@ class Separation:
             sides = split(edge, self.between)
             kind = self.between if isinstance(self.between, str) else "sides"
             least = domains_text(level, len(sides))
-            return f"{least} for {' and '.join(sides)} (no {level} holds two of these {kind})"
+            said = f"{least} for {' and '.join(sides)} (no {level} holds two of these {kind})"
+            return said + "".join(
+                f", none with ensemble {ensemble} for {members_text(members)}"
+                for ensemble, members in opposed(edge, self.between)
+            )
         return f"{domains_text(level, len(edge))} for {members_text(edge)} (max 1 per {level})"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:

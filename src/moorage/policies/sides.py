@@ -1,7 +1,7 @@
 """The sides between which a policy holds: roles, groups, or named ones.
 
 A side names roles, groups and copies, and never a single member: for a policy, members of one role
-differ by their hosts only.
+differ by their hosts only. It may also name another ensemble, whose members stay where they are.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.domain.ensembles import Selector
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.references import REFERENCE, referenced
 from moorage.domain.role_paths import group_of, is_known, is_within
 from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from moorage.domain.ensembles import MemberName
     from moorage.policies.contract import Edge
@@ -52,9 +53,21 @@ def _side(role: str, between: Between) -> str:
     return ""
 
 
+def opposed(edge: Edge, between: Between) -> Iterator[tuple[str, Edge]]:
+    """Each other ensemble in a side, by its id, with the members of the sides beside that one."""
+    if isinstance(between, str):
+        return
+    for i, side in enumerate(between):
+        for ensemble in sorted(referenced(side)):
+            others = (*between[:i], *between[i + 1 :])
+            members = tuple(one for some in split(edge, others).values() for one in some)
+            if members:
+                yield ensemble, members
+
+
 def _path(name: str) -> str:
     """The group, copy or role that a side's name means; empty: it means none."""
-    return Selector.parse(name).group or ""
+    return "" if name.startswith(REFERENCE) else Selector.parse(name).group or ""
 
 
 def check_form(between: Between, path: str) -> None:
@@ -69,13 +82,30 @@ def check_form(between: Between, path: str) -> None:
     for i, side in enumerate(between):
         where = f"{path}[{i}]"
         for name in sorted(side):
-            if not _path(name):
+            if not _path(name) and not referenced([name]):
                 raise InvalidDescription(
                     f"a side names roles, groups or copies, such as east[1], not {name}", path=where
                 )
             if name in seen:
                 raise InvalidDescription(f"{name} is on two sides", path=where)
             seen.add(name)
+
+
+def check_ensembles(between: Sides, path: str) -> None:
+    """Check that the first side has members of this ensemble, and all others only other ones.
+
+    Raises:
+        InvalidDescription: it is not so.
+    """
+    if referenced(between[0]):
+        raise InvalidDescription("the first side names roles, groups or copies", path=f"{path}[0]")
+    for i, side in enumerate(between[1:], start=1):
+        if len(referenced(side)) < len(side):
+            raise InvalidDescription(
+                "a side beside the first names other ensembles; of this one, list as members all"
+                " who are to be near each other",
+                path=f"{path}[{i}]",
+            )
 
 
 def check_roles(between: Between, roles: Collection[str], path: str) -> None:
@@ -88,7 +118,7 @@ def check_roles(between: Between, roles: Collection[str], path: str) -> None:
         return
     for i, side in enumerate(between):
         for name in sorted(side):
-            if not is_known(_path(name), roles):
+            if _path(name) and not is_known(_path(name), roles):
                 raise InvalidDescription(
                     f"{name} is no role, group or copy{did_you_mean(name, roles)}",
                     path=f"{path}[{i}]",

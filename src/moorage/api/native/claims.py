@@ -13,8 +13,8 @@ from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view
 from moorage.api.native.formats import instant, plain
 from moorage.api.native.paging import listed
-from moorage.domain.ensembles import server_metadata
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.nova_servers import server_metadata
 from moorage.domain.period import format_instant
 from moorage.usecases.claims.claim import SecondDescription, comparison_of
 from moorage.usecases.claims.claim import claim as claim_place

@@ -23,6 +23,7 @@ from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.ensembles.headroom import headroom_of
 from moorage.usecases.ensembles.policy_checks import broken_policies
+from moorage.usecases.ensembles.references import dangling_references
 from moorage.usecases.ensembles.survivability import survivability
 from moorage.usecases.shared.access import list_ensembles, own_ensemble
 from moorage.wire import decisions as decisions_wire
@@ -68,7 +69,13 @@ def show(call: Call) -> Reply:
     ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
     decision = current_decision(call.env.store, ensemble)
     compliance = (
-        violations_view(call, broken_policies(call.env.store.snapshot(), ensemble))
+        violations_view(
+            call,
+            (
+                *broken_policies(call.env.store.snapshot(), ensemble),
+                *dangling_references(ensemble),
+            ),
+        )
         if call.flag("compliance")
         else UNSET
     )

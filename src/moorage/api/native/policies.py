@@ -138,12 +138,14 @@ def statement_view(call: Call, ensemble: Ensemble, statement: PolicyStatement) -
 def violations_view(
     call: Call, violations: Iterable[PolicyViolation]
 ) -> list[ensembles_wire.Violation]:
-    """The violations. Their text names domains, so a tenant gets the members only."""
+    """The violations. Texts about members name domains, so a tenant gets only the members."""
     return [
         ensembles_wire.Violation(
             policy=one.policy,
             members=[str(member) for member in one.members],
-            text=one.text if call.caller.operator else f"{one.policy} is violated",
+            text=one.text
+            if call.caller.operator or not one.members
+            else f"{one.policy} is violated",
             amount=one.amount,
         )
         for one in violations

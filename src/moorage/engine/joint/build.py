@@ -168,6 +168,7 @@ def _policy_view(
         own=request.own_consumers | request.released,
         eligible_rows=eligible,
         fences=fence_rules(resolved),
+        references=request.references,
     )
 
 

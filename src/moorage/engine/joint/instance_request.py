@@ -46,6 +46,11 @@ def encode_request(request: EnsembleRequest) -> dict[str, object]:
         **({"phases": sorted(request.phases)} if request.phases != CREATION else {}),
         **({} if request.first_choices else {"first_choices": False}),
         **(
+            {"references": {one: sorted(hosts) for one, hosts in request.references.items()}}
+            if request.references
+            else {}
+        ),
+        **(
             {"choices": {str(one): n for one, n in sorted(request.choices.items())}}
             if request.choices
             else {}
@@ -72,6 +77,9 @@ def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
             {MemberName.parse(text): n for text, n in values.get("choices", {}).items()}
         ),
         first_choices=values.get("first_choices", True),
+        references=MappingProxyType(
+            {one: frozenset(hosts) for one, hosts in values.get("references", {}).items()}
+        ),
     )
 
 

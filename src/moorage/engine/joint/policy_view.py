@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -39,6 +40,8 @@ class TerrainView:
     """Role -> [H] hosts that could hold one member if they were empty."""
     fences: tuple[PolicyRule, ...] = ()
     """The required fences and bans of the request."""
+    references: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Id of another ensemble to which policies refer -> UUIDs of its members' hosts."""
     _cache: dict[object, object] = field(default_factory=dict)
     read_occupants_of: set[int] = field(default_factory=set)
     """Rows whose occupants were read through `foreign_consumers`; the answers depend on them."""
@@ -124,6 +127,24 @@ class TerrainView:
         for name in names:
             mask |= self.terrain.rows_named(name)
         return frozenset(np.flatnonzero(mask).tolist())
+
+    def near(self, ensemble: str, level: Level) -> frozenset[int] | None:
+        """Hosts in the domains of the level that hold members of another ensemble."""
+        if ensemble not in self.references:
+            return None
+        key = ("near", ensemble, level)
+        found = self._cache.get(key)
+        if found is None:
+            domains = self.terrain.domains(level)
+            rows = [
+                self.terrain.row_of[host]
+                for host in self.references[ensemble]
+                if host in self.terrain.row_of
+            ]
+            taken = np.unique(domains[rows])
+            inside = np.flatnonzero(np.isin(domains, taken[taken >= 0]))
+            found = self._cache[key] = frozenset(inside.tolist())
+        return found  # type: ignore[return-value]  # sets of rows only under such a key
 
     def names_text(self, names: frozenset[str]) -> str:
         """The names as shown in texts."""

@@ -12,6 +12,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
 from moorage.domain.explain import Refusal, RefusedRequest
+from moorage.domain.references import references_of
 from moorage.domain.waitlist import EntryState
 from moorage.store.read import leases
 from moorage.store.read.leases import LIVE
@@ -90,6 +91,7 @@ _OF_SERVER: Final = (
     .where(tables.member_servers.c.server == bindparam("server"))
     .order_by(_e.number)
 )
+_REFERENCED: Final = select(_e.id, _e.body).where(_e.id.in_(bindparam("some", expanding=True)))
 _NAMESAKE: Final = (
     select(_e.id)
     .where(
@@ -128,21 +130,32 @@ class EnsembleQueries(Reader):
     _exclusive: ExclusiveEnsembles | None = None
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
-        return self._one(tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id)
+        found = self._one(tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id)
+        return self._with_references(found)
 
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Ensemble]:
         wanted = matching(tables.ensembles, project_id=project_id, name=name)
         own = wanted.where(~leases.OF_AN_OFFER)
-        return self._listed(tables.ensembles, stored_bodies.ENSEMBLE, own, page)
+        found = self._listed(tables.ensembles, stored_bodies.ENSEMBLE, own, page)
+        return [self._with_references(one) for one in found]
 
     def ensemble_named(self, project_id: str, name: str) -> str | None:
         return namesake(self._backend, project_id, name, self.now())
 
     def ensembles_of_server(self, server: str) -> Sequence[Ensemble]:
         found = self._ask(_OF_SERVER, server=server)
-        return [stored_bodies.ENSEMBLE.decode(row.body) for row in found]
+        return [self._with_references(stored_bodies.ENSEMBLE.decode(row.body)) for row in found]
+
+    def _with_references(self, ensemble: Ensemble) -> Ensemble:
+        """The ensemble with the consumers of the others to which its policies refer."""
+        names = {name for one in ensemble.policies for name in references_of(one)}
+        if not names:
+            return ensemble
+        found = self._ask(_REFERENCED, some=sorted(names))
+        consumers = {row.id: stored_bodies.ENSEMBLE.decode(row.body).consumers for row in found}
+        return replace(ensemble, references=MappingProxyType(consumers))
 
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Ensembles that keep others out; read again only after one of them has changed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Binding
@@ -145,6 +146,11 @@ def _role(alternatives: Shape[tuple[Role, ...]]) -> Shape[Role]:
     )
 
 
+_UNSTORED: Final[Shape[Mapping[str, frozenset[str]]]] = Shape(
+    lambda _: None, lambda _: MappingProxyType({})
+)
+"""What is read elsewhere."""
+
 ENSEMBLE: Final = record(
     Ensemble,
     roles=each(_role(each(_role(each(PLAIN))))),
@@ -164,6 +170,7 @@ ENSEMBLE: Final = record(
     paths=optional(table(PLAIN)),
     scaling=table(each(PLAIN)),
     headroom=_MEMBERS,
+    references=_UNSTORED,
     size_changes=each(record(SizeChange, members=_MEMBERS)),
 )
 

@@ -51,6 +51,8 @@ class MemberPlaces:
     consumers: frozenset[str]
     """UUIDs of all members, their servers and migrations, placed or not, and of the ensemble's
     headroom: none is foreign to the ensemble."""
+    references: Mapping[str, frozenset[str]]
+    """Id of another ensemble to which policies refer -> UUIDs of its members' hosts."""
 
     def of(self, member: MemberName) -> MemberStatus:
         """The status of a member."""
@@ -81,13 +83,17 @@ def locate_members(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
         places=MappingProxyType(places),
         status=MappingProxyType(status),
         bookings=MappingProxyType(found),
-        consumers=frozenset(
-            consumer
-            for member in ensemble.members
-            for consumer in (member.uuid, member.server_id, member.migration)
-            if consumer is not None
-        )
-        | ensemble.spares,
+        consumers=ensemble.consumers | ensemble.spares,
+        references=MappingProxyType(
+            {
+                other: frozenset(
+                    place_of(snapshot, bookings).host
+                    for consumer in consumers
+                    if (bookings := bookings_of(snapshot, consumer))
+                )
+                for other, consumers in ensemble.references.items()
+            }
+        ),
     )
 
 

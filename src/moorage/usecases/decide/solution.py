@@ -115,6 +115,7 @@ def request_for(
         ),
         fixed=MappingProxyType(fixed),
         own_consumers=member_places.consumers,
+        references=member_places.references,
         released=frozenset(
             booking.consumer for name in anew for booking in member_places.bookings.get(name, ())
         ),

@@ -31,6 +31,7 @@ from moorage.usecases.ensembles.create import EnsembleResult, new_members, with_
 from moorage.usecases.ensembles.names import reclaimed_name_condition, unique_name_condition
 from moorage.usecases.ensembles.policies import merged_statement
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.ensembles.references import with_references
 from moorage.usecases.relocation.lease_promise import (
     LeaseContinuation,
     continuation_of,
@@ -233,6 +234,7 @@ def changed_ensemble(
         else MappingProxyType(dict(change.metadata)),
         policies=_policies(stored, replace(change, policies=(*change.policies, *of_groups))),
     )
+    changed = with_references(env.store, changed, stored.policies)
     check_size(env.limits, changed, stored)
     return changed
 

@@ -24,6 +24,7 @@ from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.names import check_unique_name, unique_name_condition
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.ensembles.references import with_references
 from moorage.usecases.refusals.explanation import NOW, answer_once, explain_static, refusal
 from moorage.usecases.shared.access import made_by_request
 from moorage.usecases.shared.limits import check_member_count, check_size
@@ -196,6 +197,7 @@ def described_ensemble(
     ensemble = ensemble_from_description(
         env, caller, description, identity or RequestIdentity(env.ids.uuid())
     )
+    ensemble = with_references(env.store, ensemble)
     snapshot = env.store.snapshot()
     check_policies(snapshot.topology, ensemble, own=not compiled)
     check_names(env, caller, snapshot, ensemble, compiled=compiled)

@@ -16,6 +16,7 @@ from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import NOVA_SHORTHAND, RoleDescription
 from moorage.domain.ensembles import IMPORTED, ROLE_NAME, TAGGED, Ensemble, Member, MemberName
 from moorage.domain.errors import InvalidDescription, MoorageError, UnknownName
+from moorage.domain.references import REFERENCE
 from moorage.domain.resources import total
 from moorage.domain.server_groups import GroupPolicy, group_policy
 from moorage.usecases.decide.member_places import bookings_of
@@ -275,5 +276,5 @@ class _Binding:
 def _role_name(flavor: str) -> str:
     """A role's name that is the flavor's, as far as that can name a role."""
     name = _NOT_IN_ROLES.sub("_", flavor)[:_LONGEST]
-    usable = ROLE_NAME.fullmatch(name) and not name.startswith(TAGGED)
+    usable = ROLE_NAME.fullmatch(name) and not name.startswith((TAGGED, REFERENCE))
     return name if usable else f"_{name}"[:_LONGEST]

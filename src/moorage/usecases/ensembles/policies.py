@@ -11,6 +11,7 @@ from moorage.domain.ensembles import ALL_PHASES
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.policies.registry import parse
 from moorage.usecases.ensembles.policy_checks import broken_policies, check_names, check_policies
+from moorage.usecases.ensembles.references import with_references
 from moorage.usecases.shared.access import check_generation, own_ensemble
 from moorage.usecases.shared.limits import check_size
 
@@ -120,10 +121,10 @@ def put_policy(
     check_generation(stored, generation)
     by_name = {one.name: one for one in stored.policies} | {statement.name: statement}
     policies = tuple(by_name.values())
-    changed = replace(stored, policies=policies)
+    changed = with_references(env.store, replace(stored, policies=policies), stored.policies)
     check_size(env.limits, changed, stored)
     check_names(env, caller, env.store.snapshot(), changed, stored.policies)
-    return _write(env, stored, policies, statement.name, dry_run=dry_run)
+    return _write(env, stored, changed, statement.name, dry_run=dry_run)
 
 
 def delete_policy(
@@ -145,19 +146,18 @@ def delete_policy(
     check_generation(stored, generation)
     policy_named(stored, name)
     rest = tuple(one for one in stored.policies if one.name != name)
-    return _write(env, stored, rest, name, dry_run=dry_run)
+    return _write(env, stored, replace(stored, policies=rest), name, dry_run=dry_run)
 
 
 def _write(
     env: UseCaseEnvironment,
     stored: Ensemble,
-    policies: tuple[PolicyStatement, ...],
+    changed: Ensemble,
     name: str,
     *,
     dry_run: bool,
 ) -> PolicyChangeResult:
     snapshot = env.store.snapshot()
-    changed = replace(stored, policies=policies)
     check_policies(snapshot.topology, changed, own=False)
     broken = tuple(one for one in broken_policies(snapshot, changed) if one.policy == name)
     if not dry_run:

@@ -15,6 +15,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.lease_actions import read_actions
 from moorage.domain.leases import Lease, LeaseState, Reservation
+from moorage.domain.references import references_of
 from moorage.domain.waitlist import EntryState, EntryStep, entry_after
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
 from moorage.usecases.decide.member_places import locate_members
@@ -271,11 +272,18 @@ def _ensemble(
 
 
 def check_no_alternatives(ensemble: Ensemble) -> None:
-    """Check that each member of an ensemble to lease is one thing only.
+    """Check that each member of an ensemble to lease is one thing only, and depends on no other.
 
     Raises:
-        InvalidDescription: a role has alternatives.
+        InvalidDescription: a role has alternatives, or a policy refers to another ensemble.
     """
+    for statement in ensemble.policies:
+        if references_of(statement):
+            raise InvalidDescription(
+                f"policy {statement.name} refers to another ensemble, which may move before the"
+                " lease starts",
+                path="policies",
+            )
     for role in ensemble.roles:
         if role.alternatives:
             raise InvalidDescription(
