@@ -20,6 +20,7 @@ from moorage.usecases.events.trim import EventTrimmer, record_passed
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.retention import Retention
 from moorage.usecases.ports import Caller
+from moorage.usecases.server_providers.lifecycle import ServerProviderSweeper
 from moorage.usecases.waitlist.rounds import WaitlistWorker
 from moorage.workers import deliveries, effects, expiry
 from moorage.workers.loop import FailureLog, start_scan
@@ -70,6 +71,7 @@ def start_effects(
     )
     scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
     scan(LeaseSweeper(env).run_round, name="leases")
+    scan(ServerProviderSweeper(env).run_round, name="server providers")
     scan(WaitlistWorker(env).run_round, name="waitlist")
     scan(ThresholdWatcher(env).run_round, name="thresholds")
     scan(EventTrimmer(env).run_round, name="trimming")

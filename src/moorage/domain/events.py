@@ -190,9 +190,21 @@ EVENT_TYPES: Final = (
         ("server_provider", "resources", "status", "because"),
     ),
     EventType(
+        "server_provider.moved", "server provider", "its server is on another host", ("server",)
+    ),
+    EventType(
+        "server_provider.suspended",
+        "server provider",
+        "its server has no place now, as a shelved one; slices stay booked",
+        ("server",),
+    ),
+    EventType(
+        "server_provider.resumed", "server provider", "its server has a place again", ("server",)
+    ),
+    EventType(
         "server_provider.ended",
         "server provider",
-        "its owner has deleted it, or its server is gone",
+        "its owner has deleted it, or its server has had no place for too long",
         ("server", "slices", "because"),
     ),
     EventType(

@@ -24,6 +24,11 @@ class ServerProvider:
     """The server's project."""
     shared_with: frozenset[str] | None = frozenset()
     """Other projects that may place slices on it; None: every project."""
+    host: str | None = None
+    """The UUID of the host on which its server was last seen; who asks where it is must not read
+    this, but the server's allocations."""
+    suspended_at: Instant | None = None
+    """Since when its server has no place; None: it has one."""
     created_at: Instant = 0
     updated_at: Instant = 0
     generation: int = 0

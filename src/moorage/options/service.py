@@ -208,6 +208,15 @@ SERVICE: Final = (
         " member anew on another host, all others staying (elsewhere).",
     ),
     Setting(
+        "server_provider_grace",
+        duration,
+        "1h",
+        "DURATION",
+        "How long a server may have no allocations, as a shelved one, until what it offers as a"
+        " server provider ends with all slices on it.",
+        show=say_duration,
+    ),
+    Setting(
         "lifetime",
         lifetime,
         FOREVER,

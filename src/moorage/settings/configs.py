@@ -247,6 +247,7 @@ def configure(effective: Effective) -> Settings:
             refuse_spent_claims=value["spent_claims"] == "refuse",
             misplaced_members=OnViolation(value["misplaced_members"]),
             foreign_servers=OnViolation(value["foreign_servers"]),
+            server_provider_grace=value["server_provider_grace"],
             builds_elsewhere=value["failed_builds"] == "elsewhere",
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(

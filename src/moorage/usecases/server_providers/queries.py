@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from moorage.domain.bookings import BookingState
 from moorage.domain.errors import NotFound
 from moorage.engine.state.server_locations import NOWHERE, host_of_server
+from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.shared.access import require_operator, sees
 from moorage.usecases.shared.lookup import every_record
 
@@ -103,10 +105,15 @@ def shown(
         totals=dict(sorted(totals.items())),
         used=booked(snapshot, record.id) if own else {},
         traits=snapshot.traits_of(row),
-        placed=host != NOWHERE,
+        placed=has_place(snapshot, record.server_id),
         host=snapshot.names[host] if host != NOWHERE and caller.operator else None,
         own=own,
     )
+
+
+def has_place(snapshot: Snapshot, server_id: str) -> bool:
+    """Whether a server has allocations, on whatever hosts."""
+    return any(one.state is BookingState.ALLOCATED for one in bookings_of(snapshot, server_id))
 
 
 def booked(snapshot: Snapshot, provider: str) -> Mapping[ResourceClass, int]:

@@ -77,6 +77,8 @@ class Limits:
     foreign_servers: OnViolation = OnViolation.REPORT
     """What becomes of servers that Nova places where the policy `exclusive` of others keeps them
     out."""
+    server_provider_grace: Duration = 1 * HOUR
+    """How long a server may have no place until what it offers ends."""
     builds_elsewhere: bool = False
     """Whether a member is placed on another host when its server is deleted while its decision is
     held, as Nova does with a server that it could not build."""
