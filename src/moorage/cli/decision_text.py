@@ -27,6 +27,7 @@ _WHY = {
     "lease": "its lease ends",
     AWAY: "its host is away then",
 }
+_LOWEST = {"host": 1, "server": 2}
 MOST = 3
 """Members named on one line, of those that end early."""
 
@@ -165,8 +166,8 @@ def places(every: Sequence[Mapping[str, str]]) -> tuple[str, list[str]]:
 
 
 def widest_first(levels: Iterable[str]) -> list[str]:
-    """Levels in the usual order, the host last."""
-    return sorted(levels, key=lambda level: (level == "host", usual_rank(level)))
+    """Levels in the usual order, the host last, and a server on it."""
+    return sorted(levels, key=lambda level: (_LOWEST.get(level, 0), usual_rank(level)))
 
 
 def claimed(claim: Claim, decision: Decision) -> str:
