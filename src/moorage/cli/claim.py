@@ -41,7 +41,7 @@ class Create(Command):
     options = (
         ENSEMBLE,
         Option("member", metavar="MEMBER", help="such as db[0]"),
-        Option("--flavor", required=True, help="the server's flavor"),
+        Option("--flavor", help="the server's flavor; a slice has none"),
         Option("--image", help="the server's image"),
         Repeated("--network", help="the server's network; repeatable"),
         Option("--lifetime", metavar="1h", help="how long the server may take to build"),
@@ -53,7 +53,7 @@ class Create(Command):
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        server: dict[str, Any] = {"flavorRef": args.flavor}
+        server: dict[str, Any] = {"flavorRef": args.flavor} if args.flavor else {}
         if args.image:
             server["imageRef"] = args.image
         if args.network:
@@ -130,7 +130,7 @@ class Show(Command):
         with self.client() as client:
             answer = client.claims.show(find(client, args.claim))
         one = answer.value
-        headers = one.present_as.header.items()
+        headers = one.present_as.header.items() if one.present_as else ()
         text = fields(
             [
                 ("id", one.id),
@@ -139,7 +139,7 @@ class Show(Command):
                 ("server", one.server_id),
                 ("decision", one.decision_id),
                 ("expires", one.expires_at),
-                ("present as", ", ".join(f"{name}: {value}" for name, value in headers)),
+                ("present as", ", ".join(f"{name}: {value}" for name, value in headers) or None),
             ]
         )
         return Shown(answer.body, text)
@@ -168,12 +168,14 @@ class Set(Command):
     """Report the outcome of a claimed server.
 
     Active: its hold becomes the server's allocation, in one transaction. Failed: the place
-    is released, or with --redecide another one is found for the member.
+    is released, or with --redecide another one is found for the member. Ended: a slice is gone,
+    and its allocation with it; a server's ends when Nova deletes the server.
     """
 
     examples = """
         moorage claim set c2f0 --active --server 8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b
         moorage claim set c2f0 --failed --redecide
+        moorage claim set c2f0 --ended
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -181,13 +183,14 @@ class Set(Command):
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--active", action="store_true", help="it is running; needs --server")
         what.add_argument("--failed", action="store_true", help="it could not be built")
-        parser.add_argument("--server", metavar="UUID", help="the server's id")
+        what.add_argument("--ended", action="store_true", help="it is a slice, and gone")
+        parser.add_argument("--server", metavar="UUID", help="its id; a slice's: its port's")
         parser.add_argument(
             "--redecide", action="store_true", help="with --failed: find another place"
         )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        change: dict[str, Any] = {"status": "active" if args.active else "failed"}
+        change: dict[str, Any] = {"status": _status(args)}
         if args.server:
             change["server_id"] = args.server
         if args.redecide:
@@ -201,3 +204,7 @@ class Set(Command):
         if anew is not None:
             text += f"\n{decision_text.moved(one.member, anew)}"
         return Shown(answer.body, text)
+
+
+def _status(args: argparse.Namespace) -> str:
+    return next(one for one in ("active", "failed", "ended") if getattr(args, one))

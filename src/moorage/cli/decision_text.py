@@ -173,7 +173,7 @@ def widest_first(levels: Iterable[str]) -> list[str]:
 def claimed(claim: Claim, decision: Decision) -> str:
     """A claim: `claim c2f0  building   db[0] at rack r1, host h2`, and the scheduler hints."""
     head = f"claim {short(claim.id)}  {claim.status}   {member_place(claim.member, decision, 'at')}"
-    headers = claim.present_as.header
+    headers = {} if claim.present_as is None else claim.present_as.header
     return "\n".join([head, *(f"present as {name}: {value}" for name, value in headers.items())])
 
 

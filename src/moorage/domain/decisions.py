@@ -10,6 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER
 
@@ -241,6 +242,8 @@ class Claim:
     updated_at: Instant = 0
     lease_id: str | None = None
     """The lease whose place it is, as `Decision.lease_id`."""
+    kind: MemberKind = MemberKind.SERVER
+    """What the member is, as it was placed."""
 
     def state_at(self, now: Instant) -> ClaimState:
         """The state at `now`: lapsed after `lapses_at`, even if that is not recorded yet."""

@@ -14,7 +14,8 @@ class ClaimBody(Struct, frozen=True, forbid_unknown_fields=True):
     """The second step: `server` is the server request, as it would go to Nova."""
 
     member: Annotated[str, Meta(min_length=1, max_length=140)]
-    server: dict[str, Any]
+    server: dict[str, Any] = {}
+    """Of a slice it may be empty: it is as described."""
     id: Uuid | None = None
     lifetime: Duration | None = None
     on_mismatch: Literal["refuse", "redecide_member"] = "refuse"
@@ -27,9 +28,12 @@ class ClaimCreate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClaimPatchBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The result of the build. `active` needs the server's id."""
+    """The result of the build. `active` needs the server's id, or a slice's, such as its port's.
 
-    status: Literal["active", "failed"]
+    `ended` is for slices alone: their owner says that they are gone.
+    """
+
+    status: Literal["active", "failed", "ended"]
     server_id: Uuid | None = None
     on_failure: Literal["release", "redecide"] = "release"
 
@@ -80,8 +84,9 @@ class Claim(Struct, frozen=True):
     expires_at: str | None
     server_id: str | None
     comparison: Comparison
-    present_as: PresentAs
-    server_patch: ServerPatch
+    present_as: PresentAs | None
+    """Null for slices, of which Nova knows nothing."""
+    server_patch: ServerPatch | None
     created_at: str
     updated_at: str
     links: list[Link]

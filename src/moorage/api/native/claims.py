@@ -13,12 +13,13 @@ from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view
 from moorage.api.native.formats import instant, plain
 from moorage.api.native.paging import listed
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova_servers import server_metadata
 from moorage.domain.period import format_instant
 from moorage.usecases.claims.claim import SecondDescription, comparison_of
 from moorage.usecases.claims.claim import claim as claim_place
-from moorage.usecases.claims.outcome import activate, fail, fail_and_redecide
+from moorage.usecases.claims.outcome import activate, end, fail, fail_and_redecide
 from moorage.usecases.claims.redecide import claim_or_redecide
 from moorage.usecases.shared.access import list_claims, own_claim
 from moorage.wire import claims as wire
@@ -71,6 +72,8 @@ def change(call: Call) -> Reply:
         if body.server_id is None:
             raise InvalidDescription("an active claim needs its server_id", path="claim.server_id")
         ended = call.perform(activate, name, body.server_id, dry_run=call.dry_run)
+    elif body.status == "ended":
+        ended = call.perform(end, name, dry_run=call.dry_run)
     else:
         verb = fail_and_redecide if body.on_failure == "redecide" else fail
         ended = call.perform(verb, name, dry_run=call.dry_run)
@@ -94,20 +97,23 @@ def claim_view(
     call: Call, claim: Claim, comparison: Comparison, *, dry_run: bool = False
 ) -> wire.Claim:
     """A claim, with the server request's scheduler hints."""
+    member, by_nova = str(claim.member), claim.kind is MemberKind.SERVER
+    presented = wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"})
+    patch = wire.ServerPatch(server_metadata(claim.ensemble_id, member))
     return wire.Claim(
         id=claim.id,
         decision_id=claim.decision_id,
         ensemble_id=claim.ensemble_id,
         project_id=claim.project_id,
-        member=str(claim.member),
+        member=member,
         status=claim.state_at(call.env.store.now()).value,
         expires_at=instant(claim.lapses_at),
         server_id=claim.server_id,
         comparison=wire.Comparison(
             comparison.verdict, [wire.Difference(**plain(one)) for one in comparison.diff]
         ),
-        present_as=wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"}),
-        server_patch=wire.ServerPatch(server_metadata(claim.ensemble_id, str(claim.member))),
+        present_as=presented if by_nova else None,
+        server_patch=patch if by_nova else None,
         created_at=format_instant(claim.created_at),
         updated_at=format_instant(claim.updated_at),
         links=[call.link("self", "claims", claim.id)],

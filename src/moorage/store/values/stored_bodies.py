@@ -24,6 +24,7 @@ from moorage.domain.ensembles import (
     Group,
     GroupKind,
     Member,
+    MemberKind,
     MemberName,
     OnViolation,
     Phase,
@@ -188,7 +189,13 @@ DECISION: Final = record(
     away=each(_MEMBER_NAME),
 )
 
-CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)
+CLAIM: Final = record(
+    Claim,
+    member=_MEMBER_NAME,
+    state=choice(ClaimState),
+    description=FREE,
+    kind=choice(MemberKind),
+)
 
 _TERMS: Final = record(Terms, period=_PERIOD, before_start=unordered(choice(Yielding)))
 

@@ -14,6 +14,7 @@ from moorage.domain.changes import (
     PutDecision,
 )
 from moorage.domain.decisions import Claim, ClaimState, DecisionState
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import WrongState
 from moorage.domain.period import Period
 from moorage.domain.refusal_commands import to_place, to_see_claims, to_see_lease, to_see_places
@@ -128,7 +129,8 @@ def _claim(
     comparison = compare_at_place(snapshot, ensemble, second.member, requested, place)
     check_agreement(second.member, comparison)
     lapses_at = now + claim_within(env.limits, second.lifetime)
-    made_claim = new_claim(decision, second, comparison, identity, Period(now, lapses_at))
+    life = Period(now, lapses_at)
+    made_claim = new_claim(decision, second, comparison, identity, life, role.kind)
     if dry_run:
         return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
     groups = as_requested(role, requested.lists)
@@ -169,6 +171,7 @@ def new_claim(
     comparison: Comparison,
     identity: RequestIdentity,
     life: Period,
+    kind: str,
 ) -> Claim:
     """A building claim, created at the start of `life` and lapsing at its end."""
     return Claim(
@@ -190,6 +193,7 @@ def new_claim(
         created_at=life.start,
         updated_at=life.start,
         lease_id=decision.lease_id,
+        kind=MemberKind(kind),
     )
 
 

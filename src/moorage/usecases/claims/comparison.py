@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.describe import IMAGE_FIELDS, read_from_volume, read_image_properties
 from moorage.domain.describe_groups import LISTS, read_groups
-from moorage.domain.ensembles import GroupKind
+from moorage.domain.ensembles import GroupKind, MemberKind
 from moorage.domain.errors import DescriptionMismatch, InvalidDescription
 from moorage.domain.nova.flavors import server_of, server_request
 from moorage.domain.nova.server_request import each_required
@@ -143,7 +143,8 @@ def read_server_request(
 ) -> RequestedServer:
     """Parse a server request, with a flavor as Nova's or with explicit resources.
 
-    If it says nothing of its image or its root disk, those of the member's role are meant.
+    If it says nothing of its image or its root disk, those of the member's role are meant. The
+    request of a slice may be empty: it is as described.
 
     Raises:
         InvalidDescription: an unknown or malformed field, or not exactly one size.
@@ -155,6 +156,8 @@ def read_server_request(
                 path=f"server.{name}",
             )
     sizes = sorted(SIZE & set(server))
+    if not sizes and role.kind == MemberKind.SLICE:
+        server, sizes = {**server, "resources": dict(role.resources)}, ["resources"]
     if len(sizes) != 1 and (sizes or not LISTS.keys() & set(server)):
         raise InvalidDescription(
             "a server needs exactly one of flavorRef, flavor and resources", path="server.flavorRef"

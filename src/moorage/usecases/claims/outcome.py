@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import (
     Change,
     Changeset,
+    DeleteAllocations,
     DropBookings,
     ExpectEnsemble,
     PutBookings,
@@ -20,7 +21,7 @@ from moorage.domain.changes import (
     PutEnsemble,
     SwapHold,
 )
-from moorage.domain.consumers import SERVER_TYPE, Consumer
+from moorage.domain.consumers import SERVER_TYPE, SLICE_TYPE, Consumer
 from moorage.domain.decisions import (
     Claim,
     ClaimState,
@@ -30,9 +31,11 @@ from moorage.domain.decisions import (
     DecisionStep,
     claim_after,
 )
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound, WrongState
 from moorage.domain.refusal_commands import to_place, to_see_claims
 from moorage.usecases.claims.headroom_end import end_beside_no_place
+from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
@@ -168,6 +171,37 @@ def activate(
         if dry_run:
             return ClaimOutcome(active, ensemble, dry_run=True)
         env.store.commit(Changeset(_activation(env.store, ensemble, active)))
+        return ClaimOutcome(env.store.claim(claim.id), env.store.ensemble(ensemble.id))
+
+    return retry(env, attempt)
+
+
+def end(
+    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
+) -> ClaimOutcome:
+    """Record that an active slice is gone: its allocations are deleted.
+
+    The place returns to its lease, or to a decision that is still held, as that of a server does.
+    Reporting it again changes nothing.
+
+    Raises:
+        NotFound: no such claim for this caller.
+        WrongState: it is not active, or of a server: that ends with the server's allocations.
+    """
+
+    def attempt() -> ClaimOutcome:
+        own_claim(env.store, caller, claim_id)
+        claim, ensemble = claim_and_ensemble(env.store, claim_id)
+        if claim.state is ClaimState.ENDED:
+            return ClaimOutcome(claim, ensemble)
+        if claim.kind is not MemberKind.SLICE:
+            raise WrongState("the claim of a server ends when Nova deletes the server")
+        now = env.store.now()
+        state = _after(claim.state_at(now), ClaimStep.END, ensemble)
+        if dry_run:
+            ended = replace(claim, state=state, updated_at=now)
+            return ClaimOutcome(ended, ensemble, dry_run=True)
+        commit_with_returns(env.store, Changeset((DeleteAllocations(str(claim.server_id)),)))
         return ClaimOutcome(env.store.claim(claim.id), env.store.ensemble(ensemble.id))
 
     return retry(env, attempt)
@@ -353,7 +387,7 @@ def _activation(store: Store, ensemble: Ensemble, active: Claim) -> tuple[Change
         uuid=active.server_id,
         project_id=ensemble.project_id,
         user_id=ensemble.user_id,
-        type=SERVER_TYPE,
+        type=SERVER_TYPE if active.kind is MemberKind.SERVER else SLICE_TYPE,
     )
     swap = SwapHold(ensemble.member(active.member).uuid, server)
     return activation_changes(store, ensemble, active, [swap])

@@ -98,7 +98,7 @@ def _redecide(
 
     def further_changes(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
-        made[:] = [new_claim(fresh, second, comparison, identity, life)]
+        made[:] = [new_claim(fresh, second, comparison, identity, life, role.kind)]
         return (PutClaim(made[0], None), *carried.further_changes(fresh))
 
     roles = _roles(ensemble, role, requested)
