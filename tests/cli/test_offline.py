@@ -155,3 +155,27 @@ def test_a_mistake_names_its_file(offline: Any, tmp_path: Path) -> None:
         told = offline(*words, str(file))
         assert told.status == 1
         assert told.err.startswith(f"{file}: "), told.err
+
+
+@pytest.mark.parametrize("other", ["east[1]", "east/web", "east/1/web"])
+def test_a_side_in_another_one_is_told_with_its_line(
+    offline: Any, tmp_path: Path, other: str
+) -> None:
+    role = {"name": "web", "count": 2, "resources": {"VCPU": 1}}
+    described = {
+        "name": "e",
+        "members": [{"name": "east", "kind": "ensemble", "count": 2, "members": [role]}],
+        "policies": [{"type": "separation", "level": "rack", "between": [["east"], [other]]}],
+    }
+    file = tmp_path / "e.yaml"
+    file.write_text(yaml.safe_dump(described), encoding="utf-8")
+    told = offline("ensemble", "check", str(file))
+    assert told.status != 0
+    assert "between[1]: role east/" in told.err
+    assert "is on two sides" in told.err
+    assert ": line " in told.err
+    described["policies"][0]["between"] = [["east[0]"], ["east[1]"]]  # type: ignore[index]
+    file.write_text(yaml.safe_dump(described), encoding="utf-8")
+    told = offline("ensemble", "check", str(file))
+    assert told.out.startswith("OK 2 roles, 4 members, 1 policy; ")
+    assert ">= 2 racks" in told.out

@@ -24,7 +24,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, Solve
-from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+from moorage.domain.ensembles import Ensemble, Member, MemberName, PolicyStatement, Role, Selector
 from moorage.domain.errors import (
     ConcurrentUpdate,
     DuplicateName,
@@ -254,3 +254,18 @@ def test_a_changeset_may_rely_on_the_topology(store: Ledger) -> None:
     with pytest.raises(ProviderConflict):
         store.commit(Changeset(changes, topology_revision=0))
     store.commit(Changeset(changes, topology_revision=1))
+
+
+def test_the_members_of_others_come_with_the_policies_that_refer_to_them(store: Ledger) -> None:
+    sides = [["web"], ["ensemble:e1", "ensemble:e9"]]
+    apart = PolicyStatement(
+        "apart", "separation", (Selector(role="web"),), parameters={"between": sides}
+    )
+    server = Member(MemberName("web", 0), "m1", server_id="s1", migration="x1")
+    write(store, PutEnsemble(ensemble(1, members=(server,)), None))
+    write(store, PutEnsemble(ensemble(2, policies=(apart,), references={"old": frozenset()}), None))
+    consumers = {"e1": frozenset({"m1", "s1", "x1"})}
+    assert store.ensemble("e2").references == consumers
+    assert [one.references for one in store.ensembles(project_id="p")] == [{}, consumers]
+    write(store, DeleteEnsemble("e1", store.ensemble("e1").generation))
+    assert store.ensemble("e2").references == {}

@@ -131,7 +131,7 @@ class EnsembleQueries(Reader):
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
         found = self._one(tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id)
-        return self._with_references(found)
+        return self._with_references([found])[0]
 
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
@@ -139,23 +139,29 @@ class EnsembleQueries(Reader):
         wanted = matching(tables.ensembles, project_id=project_id, name=name)
         own = wanted.where(~leases.OF_AN_OFFER)
         found = self._listed(tables.ensembles, stored_bodies.ENSEMBLE, own, page)
-        return [self._with_references(one) for one in found]
+        return self._with_references(found)
 
     def ensemble_named(self, project_id: str, name: str) -> str | None:
         return namesake(self._backend, project_id, name, self.now())
 
     def ensembles_of_server(self, server: str) -> Sequence[Ensemble]:
         found = self._ask(_OF_SERVER, server=server)
-        return [self._with_references(stored_bodies.ENSEMBLE.decode(row.body)) for row in found]
+        return self._with_references([stored_bodies.ENSEMBLE.decode(row.body) for row in found])
 
-    def _with_references(self, ensemble: Ensemble) -> Ensemble:
-        """The ensemble with the consumers of the others to which its policies refer."""
-        names = {name for one in ensemble.policies for name in references_of(one)}
-        if not names:
-            return ensemble
-        found = self._ask(_REFERENCED, some=sorted(names))
-        consumers = {row.id: stored_bodies.ENSEMBLE.decode(row.body).consumers for row in found}
-        return replace(ensemble, references=MappingProxyType(consumers))
+    def _with_references(self, ensembles: Sequence[Ensemble]) -> list[Ensemble]:
+        """The ensembles with the consumers of the others to which their policies refer."""
+        names = [
+            {name for policy in one.policies for name in references_of(policy)} for one in ensembles
+        ]
+        every = sorted(frozenset().union(*names))
+        if not every:
+            return list(ensembles)
+        found = self._ask(_REFERENCED, some=every)
+        there = {row.id: stored_bodies.ENSEMBLE.decode(row.body).consumers for row in found}
+        return [
+            replace(one, references=MappingProxyType({name: there[name] for name in mine}))
+            for one, mine in zip(ensembles, (some & there.keys() for some in names), strict=True)
+        ]
 
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Ensembles that keep others out; read again only after one of them has changed."""
