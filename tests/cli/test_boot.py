@@ -417,3 +417,22 @@ def test_a_role_boots_from_a_volume(tenant: Cli, nova: Nova, tmp_path: Path) -> 
     [server] = nova.created
     [volume] = server.request["block_device_mapping_v2"]
     assert (volume["volume_size"], volume["destination_type"]) == (30, "volume")
+
+
+def test_each_project_creates_its_own_servers(tenant: Cli, nova: Nova, tmp_path: Path) -> None:
+    file, name = tmp_path / "market.yaml", f"market-{uuid.uuid4().hex[:6]}"
+    text = SHOP.format(name=name).replace("name: web,", "name: web, project: project-b,")
+    file.write_text(text, encoding="utf-8")
+    other = Cli(tenant.environment | {"MOORAGE_PROJECT": "project-b"})
+    assert tenant("ensemble", "create", "-f", str(file), "--describe-only").status == 0
+    (share,) = other.body("share", "list")["shares"]
+    assert other("share", "accept", share["id"]).status == 0
+    assert tenant("decision", "create", name, "--hold", "10m").status == 0
+    own = tenant.body("ensemble", "boot", name)["boot"]
+    assert not own["confirmed"]
+    assert own["unclaimed"] == ["web[0]", "web[1]"]
+    assert {one["member"] for one in own["members"]} == {"db[0]", "db[1]"}
+    theirs = other.body("ensemble", "boot", name)["boot"]
+    assert {one["member"] for one in theirs["members"]} == {"web[0]", "web[1]"}
+    assert statuses(as_operator(tenant), name) == {"active"}
+    tenant("ensemble", "delete", name)

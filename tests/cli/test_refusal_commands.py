@@ -15,6 +15,8 @@ SENTENCES = [
     refusal_commands.to_see_places(AWKWARD),
     refusal_commands.to_see_claims(AWKWARD),
     refusal_commands.to_see_lease(AWKWARD),
+    refusal_commands.to_accept_share(AWKWARD),
+    refusal_commands.to_offer_count(AWKWARD, "web"),
 ]
 
 
@@ -26,6 +28,10 @@ def test_the_command_can_be_copied(sentence: str) -> None:
 @pytest.mark.parametrize("kind", ["ensemble", "lease"])
 def test_a_projects_own_are_listed(kind: str) -> None:
     assert arguments_of(refusal_commands.to_see_own(kind))
+
+
+def test_a_role_is_offered_before_it_is_placed() -> None:
+    assert arguments_of(refusal_commands.to_offer_first())["describe_only"]
 
 
 def arguments_of(sentence: str) -> dict[str, object]:

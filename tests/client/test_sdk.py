@@ -17,7 +17,7 @@ from moorage.client import errors
 from moorage.client.discovery import Access
 from moorage.client.moorage import connect
 from moorage.client.sdk import EnsembleProxy, EnsembleService, ensemble_of
-from moorage.domain.ensembles import ServerOptions
+from moorage.domain.nova_servers import ServerOptions
 from moorage.testing import in_process
 from moorage.wire.ensembles import Ensemble
 

@@ -6,8 +6,8 @@ import pytest
 
 from moorage.domain.describe import read_role
 from moorage.domain.describe_server_options import MAX_USER_DATA, read_server_options
-from moorage.domain.ensembles import ServerOptions
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.nova_servers import ServerOptions
 
 
 def test_everything_is_read() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, PolicyStatus, Solve
 from moorage.domain.ensembles import (
     Ensemble,
-    EnsembleChange,
     Member,
     MemberName,
     Phase,
@@ -18,7 +17,7 @@ from moorage.domain.ensembles import (
     Role,
     Selector,
 )
-from moorage.domain.explain import Conflict, Element, Explanation, Relaxation, Stage
+from moorage.domain.explain import Conflict, Element, EnsembleChange, Explanation, Relaxation, Stage
 from moorage.domain.flavors import Flavor
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Place

@@ -19,8 +19,8 @@ MOORAGE: Final = "moorage"
 OPENSTACK: Final = "openstack"
 BELOW_ENSEMBLE: Final = frozenset(
     """
-    event explanation flavor fleet host hot policy provider quota server subscription template
-    topology
+    event explanation flavor fleet host hot policy provider quota server share subscription
+    template topology
     """.split()  # noqa: SIM905 - words read better than quotes
 )
 LOCAL: Final = frozenset("admin complete config demo replay serve sim token".split())  # noqa: SIM905

@@ -12,6 +12,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "ensemble": "members placed together under policies",
         "member": "the members of an ensemble",
+        "share": "roles of ensembles that belong to other projects",
         "decision": "a joint placement and its hold",
         "claim": "held places taken for real servers",
         "server": "members' servers, created in Nova, and what servers offer to slices",
@@ -62,6 +63,10 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "member list": "member:List",
         "member add": "member:Add",
         "member remove": "member:Remove",
+        "share list": "share:List",
+        "share show": "share:Show",
+        "share accept": "share:Accept",
+        "share revoke": "share:Revoke",
         "decision create": "decision_create:Create",
         "decision show": "decision:Show",
         "decision list": "decision:List",

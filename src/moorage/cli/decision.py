@@ -178,7 +178,7 @@ def flavor_commands(decision: Decision) -> Iterator[str]:
     flavors = decision.ticket_flavors
     for one in flavors:
         words = ["openstack", "flavor", "create", one.name, "--private", "--id", one.id]
-        words += ["--project", decision.project_id, "--vcpus", str(one.vcpus)]
+        words += ["--project", one.project_id or decision.project_id, "--vcpus", str(one.vcpus)]
         words += ["--ram", str(one.ram), "--disk", str(one.disk)]
         words += ["--ephemeral", str(one.ephemeral)] if one.ephemeral else []
         words += ["--swap", str(one.swap)] if one.swap else []

@@ -10,11 +10,11 @@ from moorage.cli.times import minute
 from moorage.policies.ideal_fleet import usual_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from moorage.wire.claims import Claim
     from moorage.wire.decisions import Assignment, Decision, PolicyStatus
-    from moorage.wire.ensembles import OneEnsemble
+    from moorage.wire.ensembles import OneEnsemble, Role
     from moorage.wire.members import Added, Member
 
 SEPARATOR = "  "
@@ -37,7 +37,16 @@ def created(made: OneEnsemble | Added) -> str:
     parts = [f"id {short(made.ensemble.id)}"]
     if made.decision:
         parts += held(made.decision)
-    return "\n".join([SEPARATOR.join(parts), *notes_on_roles(made.ensemble.members)])
+    roles = made.ensemble.members
+    return "\n".join([SEPARATOR.join(parts), *notes_on_shares(roles), *notes_on_roles(roles)])
+
+
+def notes_on_shares(roles: Iterable[Role]) -> Iterator[str]:
+    """A line for each role of another project, with its consent."""
+    for role in roles:
+        if role.share:
+            consent = f"{role.share.status} ({short(role.share.id)})"
+            yield f"role {role.name} belongs to project {role.project_id}: share {consent}"
 
 
 def decided(decision: Decision) -> str:

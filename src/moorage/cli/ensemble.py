@@ -238,7 +238,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     broken = violations(ensemble)
     if broken:
         parts += ["", *broken]
-    notes = list(notes_on_roles(ensemble.members))
+    notes = [*decision_text.notes_on_shares(ensemble.members), *notes_on_roles(ensemble.members)]
     if notes:
         parts += ["", *notes]
     return stack(*parts)

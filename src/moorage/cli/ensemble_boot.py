@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.client.boot import BootListener, BootResult
     from moorage.client.boot_plan import Rules, Seen
     from moorage.client.boot_session import Outcome
-    from moorage.domain.ensembles import ServerOptions
+    from moorage.domain.nova_servers import ServerOptions
 
 
 def positive(text: str) -> int:

@@ -17,8 +17,8 @@ from moorage.client.boot_plan import HELD, Action, OnFailure, Rules, Seen, State
 from moorage.client.boot_requests import role_requests
 from moorage.client.boot_session import BootRun, Outcome, Timing, latest, seen_member, servers_of
 from moorage.client.errors import ApiError, Missing, Unreachable
-from moorage.domain.ensembles import ServerOptions
 from moorage.domain.errors import WrongState
+from moorage.domain.nova_servers import ServerOptions
 from moorage.domain.period import SECOND, parse_duration, parse_instant
 
 if TYPE_CHECKING:
@@ -144,7 +144,9 @@ class Boot:
             )
         decision = ensemble.decision
         members = moorage.ensembles.members(ensemble.id).value
-        asked = [one for one in members if self._is_asked(one.name, one.role)]
+        others = {role.name for role in ensemble.members if role.others}
+        own = [one for one in members if one.role not in others]
+        asked = [one for one in own if self._is_asked(one.name, one.role)]
         if not asked:
             kind, names = ("member", order.members) if order.members else ("role", {order.role})
             told = ", ".join(sorted(map(str, names)))
@@ -231,7 +233,9 @@ class Boot:
         decision = run.decision
         confirmed = None
         unclaimed: tuple[str, ...] = ()
-        if decision.status == HELD and not decision.lease_id:
+        # Only the ensemble's own project confirms: one that takes part with a role does not.
+        takes_part = any(one.project_id and not one.others for one in run.ensemble.members)
+        if decision.status == HELD and not decision.lease_id and not takes_part:
             would = moorage.decisions.confirm(decision.id, dry_run=True).value
             unclaimed = tuple(would["released_members"])
             booted = all(one.state is State.ACTIVE for one in outcomes)

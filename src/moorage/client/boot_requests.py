@@ -11,9 +11,8 @@ import msgspec
 from moorage.client.errors import Missing
 from moorage.client.nova import on_volume, server_request
 from moorage.domain.describe_server_options import ALONE, read_server_options
-from moorage.domain.ensembles import ServerOptions
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.nova_servers import server_metadata
+from moorage.domain.nova_servers import ServerOptions, server_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -14,11 +14,11 @@ from moorage.domain.describe import (
     read_role,
     read_statement,
 )
-from moorage.domain.ensembles import MemberKind, ServerOptions
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import Conflict
 from moorage.domain.flavors import Flavor
 from moorage.domain.nova.flavors import request_without_devices
-from moorage.domain.nova_servers import FlavorSize
+from moorage.domain.nova_servers import FlavorSize, ServerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 _CHANGES: Final = frozenset({"count", "server"})
 """Fields of a role that the service can change."""
+_FOLLOWS: Final = (
+    *("root_required", "flavor_groups", "host_checks", "alternatives"),
+    *("share", "others"),
+)
+"""Fields of a role of the service's that no description has, or not in this form."""
 _COMPARED: Final = tuple(
     one.name for one in fields(RoleDescription) if one.name not in {"name", "count", "path"}
 )
@@ -176,7 +181,10 @@ def _roles(
 
 def _with_choices_alone(role: RoleDescription) -> RoleDescription:
     """The role, whose alternatives do not repeat what it says for all of them."""
-    alone = (replace(one, count=1, tags=frozenset(), server=None) for one in role.alternatives)
+    alone = (
+        replace(one, count=1, tags=frozenset(), server=None, project=None)
+        for one in role.alternatives
+    )
     return replace(role, alternatives=tuple(alone))
 
 
@@ -196,8 +204,10 @@ def _description(role: Role) -> RoleDescription:
 def _said(role: Role) -> dict[str, Any]:
     """The fields of a role that a description has, too, but for its alternatives."""
     body: dict[str, Any] = msgspec.to_builtins(role)
-    for follows in ("root_required", "flavor_groups", "host_checks", "alternatives"):
+    for follows in _FOLLOWS:
         body.pop(follows, None)
+    if "project_id" in body:
+        body["project"] = body.pop("project_id")
     if role.on_server is None:
         del body["on_server"]
     if role.kind == MemberKind.SLICE:

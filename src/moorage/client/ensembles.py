@@ -44,10 +44,22 @@ class Ensembles(Resource):
         try:
             return self._find(text, {})
         except Missing as missing:
+            if (shared := self._shared(text)) is not None:
+                return shared
             try:
                 return self._find(text, {"all_projects": "true"})
             except Forbidden:
                 raise missing from None
+
+    def _shared(self, text: str) -> str | None:
+        """The id of another project's ensemble that the caller's project has a role in."""
+        shares = lookup.pages(self._transport, "/v1/shares", "shares")
+        found = {one["ensemble_id"]: one["ensemble"] for one in shares}
+        try:
+            items = [{"id": id_, "name": name} for id_, name in found.items()]
+            return lookup.pick("ensemble", text, items)
+        except Missing:
+            return None
 
     def _find(self, text: str, where: Mapping[str, str]) -> str:
         """As `find`, within listings that `where` narrows or widens."""

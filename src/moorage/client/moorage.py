@@ -14,6 +14,7 @@ from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation,
 from moorage.client.leases import LeaseCalls, OfferCalls, SeriesCalls, WaitlistCalls
 from moorage.client.quotas import QuotaCalls
 from moorage.client.server_providers import ServerProviderCalls
+from moorage.client.shares import ShareCalls
 from moorage.client.stacks import StackCalls
 from moorage.client.templates import HotCalls, Templates
 from moorage.client.transport import HttpTransport
@@ -52,6 +53,7 @@ class Moorage:
         self.stacks = StackCalls(transport)
         self.quotas = QuotaCalls(transport)
         self.server_providers = ServerProviderCalls(transport)
+        self.shares = ShareCalls(transport)
         self.templates = Templates(transport)
         self.events = EventCalls(transport)
         self.subscriptions = Subscriptions(transport)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.client.credentials import Credentials
     from moorage.client.discovery import Wishes
-    from moorage.domain.ensembles import ServerOptions
+    from moorage.domain.nova_servers import ServerOptions
 
 T = TypeVar("T")
 

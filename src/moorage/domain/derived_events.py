@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.shares import Share
     from moorage.domain.waitlist import Estimate, WaitlistEntry
 
 _WARNED: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
@@ -178,7 +179,21 @@ def misplaced_member(
 ) -> DerivedEvent:
     """The event of a member whose server is moved to a host on which it breaks policies."""
     body = {"ensemble": ensemble.id, "member": str(member), "policies": list(policies)}
-    return DerivedEvent("member.misplaced", ensemble.project_id, server, 0, body)
+    project = ensemble.project_of(member.role)
+    return DerivedEvent("member.misplaced", project, server, 0, body)
+
+
+def share_event(ensemble: Ensemble, role: str, share: Share, project_id: str) -> DerivedEvent:
+    """The event of a share that is offered, accepted or revoked, for one of its two projects."""
+    body = {
+        "status": share.state.value,
+        "ensemble": ensemble.id,
+        "name": ensemble.name,
+        "role": role,
+        "owner": ensemble.project_id,
+        "project": share.project_id,
+    }
+    return DerivedEvent(f"share.{share.state}", project_id, share.id, 0, body)
 
 
 def violated_policy(ensemble: Ensemble, policy: str) -> DerivedEvent:

@@ -29,12 +29,12 @@ from moorage.domain.ensembles import (
     Phase,
     PolicyStatement,
     Selector,
-    ServerOptions,
 )
 from moorage.domain.errors import InvalidDescription, UnknownPolicy
 from moorage.domain.references import REFERENCE
 
 if TYPE_CHECKING:
+    from moorage.domain.nova_servers import ServerOptions
     from moorage.domain.resources import Amounts
 
 KINDS: Final = tuple(MemberKind)
@@ -57,7 +57,7 @@ IMAGE_FIELDS: Final = frozenset({"image_properties", "boot_from_volume"})
 """Fields of a role about the image of its servers, and where their root disk is."""
 _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
-_ROLE_FIELDS: Final = frozenset({"name", "count", "tags", "server", "alternatives"})
+_ROLE_FIELDS: Final = frozenset({"name", "count", "tags", "server", "alternatives", "project"})
 CHOICE_FIELDS: Final = (
     frozenset({"kind", "flavor", "resources", "required", "forbidden", "member_of", "on_server"})
     | IMAGE_FIELDS
@@ -101,6 +101,8 @@ class RoleDescription:
     """What a member may be instead, in order; each says what places it, and nothing else."""
     path: str = field(default="", compare=False)
     """Its place in a description, for errors."""
+    project: str | None = None
+    """The project whose servers its members are; None: the ensemble's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,9 @@ def read_role(source: object, path: str) -> RoleDescription:
         "server": None
         if "server" not in fields
         else read_server_options(fields["server"], f"{path}.server"),
+        "project": None
+        if "project" not in fields
+        else plain_values.name(fields["project"], f"{path}.project"),
     }
     if "alternatives" not in fields:
         chosen = {key: value for key, value in fields.items() if key in CHOICE_FIELDS}

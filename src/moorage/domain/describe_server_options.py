@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import plain_values
-from moorage.domain.ensembles import ServerOptions
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.nova_servers import ServerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

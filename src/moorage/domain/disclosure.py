@@ -1,5 +1,7 @@
 """What tenants may see of the fleet and of others: rounded counts and instants, few names.
 
+Of an ensemble of several projects each one sees its own members; see `as_seen_by`.
+
 One rule for each, in every answer: a count is the largest of a series that it reaches, so it
 is never more than there is; an instant that comes from another consumer is a multiple of a grid,
 beginnings rounded down and ends up, so that what is busy never looks free. A tenant's own numbers
@@ -9,15 +11,18 @@ and instants are exact.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.ensembles import Role
 from moorage.domain.period import FOREVER, HOUR
 from moorage.domain.topology import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration, Instant
     from moorage.domain.topology import Topology
 
@@ -119,6 +124,49 @@ def said_names(topology: Topology, names: Iterable[str]) -> str:
     names = sorted(names)
     others = [name for name in names if name not in zones]
     return ", ".join((*(name for name in names if name in zones), *([PLACES] if others else [])))
+
+
+def as_seen_by(ensemble: Ensemble, project_id: str) -> Ensemble:
+    """The ensemble as one of its projects may see it.
+
+    The project that owns it does not see other projects' servers. Another one sees its own roles
+    whole, with the policies that bind their members; of the others only names, kinds and how many
+    members there are.
+    """
+    if not ensemble.shared_roles:
+        return ensemble
+    own = {one.name for one in ensemble.roles if ensemble.project_of(one.name) == project_id}
+    seen = replace(
+        ensemble,
+        members=tuple(
+            one if one.name.role in own else replace(one, server_id=None, migration=None)
+            for one in ensemble.members
+        ),
+    )
+    if project_id == ensemble.project_id:
+        return seen
+    return replace(
+        seen,
+        user_id="",
+        roles=tuple(
+            one if one.name in own else Role(one.name, MappingProxyType({}), one.kind)
+            for one in ensemble.roles
+        ),
+        policies=tuple(
+            one
+            for one in ensemble.policies
+            if any(member.role in own for edge in ensemble.edges(one) for member in edge)
+        ),
+        metadata=MappingProxyType({}),
+        digest="",
+        additions=(),
+        template=None,
+        paths=None,
+        scaling=MappingProxyType({}),
+        headroom=(),
+        size_changes=(),
+        references=MappingProxyType({}),
+    )
 
 
 def on_series(number: int, before: int, series: Iterable[int]) -> int | None:

@@ -16,9 +16,10 @@ from moorage.domain.role_paths import is_within, names_above
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.domain.nova_servers import NovaServer
+    from moorage.domain.nova_servers import NovaServer, ServerOptions
     from moorage.domain.period import Instant
     from moorage.domain.resources import Amounts, Trait
+    from moorage.domain.shares import Share
 
 ROLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}", re.ASCII)
 """Roles may be stack paths (`web_group/0/server`), so slashes and dots are allowed."""
@@ -103,26 +104,6 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """What Nova needs to create a role's servers, beside the flavor; names or ids.
-
-    It does not matter for placement, and may change while places are held.
-    """
-
-    image: str | None = None
-    networks: tuple[str, ...] = ()
-    """One port in each; or only `auto` or `none`."""
-    key_name: str | None = None
-    user_data: str | None = None
-    """As text; Nova gets it in base64."""
-    security_groups: tuple[str, ...] = ()
-    config_drive: bool | None = None
-    volume_gb: int | None = None
-    """Size of the volume that a role boots from; None: that of its flavor's disk."""
-    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-
-
-@dataclass(frozen=True, slots=True)
 class Role:
     """A named kind of member; how many there are follows from the ensemble's members."""
 
@@ -157,6 +138,8 @@ class Role:
     not know of hosts."""
     on_server: str | None = None
     """Of slices: the server on which they must be, by its id or that of its provider; None: any."""
+    share: Share | None = None
+    """Whose servers its members are, if another project's; None: the ensemble's project's."""
 
     @property
     def choices(self) -> tuple[Role, ...]:
@@ -351,6 +334,29 @@ class Ensemble:
         role = self.role(name.role)
         return role.choices[self.member(name).choice] if role.alternatives else role
 
+    def project_of(self, role: str) -> str:
+        """The project that the places and servers of a role's members belong to."""
+        share = self._share_of(role)
+        return self.project_id if share is None else share.project_id
+
+    def user_of(self, role: str) -> str:
+        """The user in whose name the places of a role's members are booked."""
+        share = self._share_of(role)
+        return (share and share.user_id) or self.user_id
+
+    def _share_of(self, role: str) -> Share | None:
+        found = self._role_of.get(role)
+        return None if found is None else found.share
+
+    @property
+    def shared_roles(self) -> tuple[tuple[Role, Share], ...]:
+        """The roles that belong to other projects."""
+        return tuple((one, one.share) for one in self.roles if one.share is not None)
+
+    def is_joined_by(self, project_id: str) -> bool:
+        """Whether another project takes part with a role of its own."""
+        return any(one.joined and one.project_id == project_id for _, one in self.shared_roles)
+
     def member(self, name: MemberName) -> Member:
         """The member of that name.
 
@@ -407,6 +413,11 @@ class Ensemble:
     def keeps_others_out(self) -> bool:
         """Whether a required policy closes its members' domains to other consumers."""
         return any(one.required and one.type in KEEPING for one in self.policies)
+
+    def with_role(self, changed: Role) -> Ensemble:
+        """The same ensemble with a role as it has become."""
+        roles = (changed if one.name == changed.name else one for one in self.roles)
+        return replace(self, roles=tuple(roles))
 
     def grown(self, role: str, members: Iterable[Member]) -> Ensemble:
         """The same ensemble with more members of a role."""
@@ -473,22 +484,3 @@ class MemberSelection:
             for name in names_above(role):
                 found.setdefault(name, []).append(role)
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class EnsembleChange:
-    """A proposed change as data: of a policy's parameter, of a role's count or flavor, or of time.
-
-    `subject` is `policy` or `member`, `name` the policy's or role's; `field` the parameter
-    (`strength` with value `preferred` turns a policy soft), `before` and `after` its values.
-    Of subject `time` and name `stay` are the fields `until`, `preemptible` and `start`.
-    """
-
-    subject: str
-    name: str
-    field: str
-    before: object
-    after: object
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.field} {self.before}->{self.after}"

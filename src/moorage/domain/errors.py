@@ -27,6 +27,8 @@
     │   ├── DescriptionMismatch       the second description differs from the first
     │   ├── HoldExpired               the decision's hold has lapsed
     │   ├── OfferOver                 the offer has expired, or was given up
+    │   ├── ConsentMissing            another project has not accepted the share of a role
+    │   ├── OtherQuotaExceeded        the quota of another project of the ensemble is exceeded
     │   ├── PlaceLeft                 a server would leave the place of a decision
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
@@ -417,6 +419,21 @@ class PlaceLeft(Conflict):
     def __init__(self, consumers: tuple[str, ...]) -> None:
         super().__init__(f"places of leases are left by {', '.join(consumers)}")
         self.consumers = consumers
+
+
+class ConsentMissing(Conflict):
+    """A role belongs to another project, which has not accepted its share; `remedy` says how."""
+
+    def __init__(self, role: str, project_id: str, remedy: str) -> None:
+        super().__init__(
+            f"role {role} belongs to project {project_id}, which has not accepted it{remedy}"
+        )
+        self.role = role
+        self.project_id = project_id
+
+
+class OtherQuotaExceeded(Conflict):
+    """The quota of another project of the ensemble is exceeded: its numbers are its own affair."""
 
 
 class WrongState(Conflict):

@@ -39,6 +39,7 @@ _DECISION: Final = ("ensemble", "status", "expires_at", "members", "lease")
 _ENTRY: Final = (
     *("name", "status", "earliest_start", "latest_start", "waits_for", "estimate", "lease"),
 )
+_SHARE: Final = ("status", "ensemble", "name", "role", "owner", "project")
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
@@ -114,6 +115,22 @@ EVENT_TYPES: Final = (
         "a request has no placement; repeats of it, and more than ten a minute, are only counted,"
         " in `untold` of the next event",
         ("ensemble", "name", "user", "stage", "why", "explanation", "untold"),
+    ),
+    EventType(
+        "share.offered",
+        "share",
+        "a role of another project's ensemble is offered, or has changed (the role's project)",
+        _SHARE,
+    ),
+    EventType(
+        "share.accepted", "share", "the role's project accepts it (the ensemble's project)", _SHARE
+    ),
+    EventType(
+        "share.revoked",
+        "share",
+        "either project revokes it, or the ensemble is deleted: the role's members have left (both"
+        " projects)",
+        _SHARE,
     ),
     EventType("decision.held", "decision", "an ensemble is placed and held", _DECISION),
     EventType("decision.confirmed", "decision", "its claimed places are kept", _DECISION),

@@ -20,8 +20,26 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import EnsembleChange
     from moorage.domain.period import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleChange:
+    """A proposed change as data: of a policy's parameter, of a role's count or flavor, or of time.
+
+    `subject` is `policy` or `member`, `name` the policy's or role's; `field` the parameter
+    (`strength` with value `preferred` turns a policy soft), `before` and `after` its values.
+    Of subject `time` and name `stay` are the fields `until`, `preemptible` and `start`.
+    """
+
+    subject: str
+    name: str
+    field: str
+    before: object
+    after: object
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.field} {self.before}->{self.after}"
 
 
 class Stage(StrEnum):

@@ -49,3 +49,23 @@ def server_metadata(ensemble_id: str, member: str) -> dict[str, str]:
     Not tags: Nova allows neither slash nor comma in them, and 60 characters.
     """
     return {"moorage:ensemble": ensemble_id, "moorage:member": member}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """What Nova needs to create a role's servers, beside the flavor; names or ids.
+
+    It does not matter for placement, and may change while places are held.
+    """
+
+    image: str | None = None
+    networks: tuple[str, ...] = ()
+    """One port in each; or only `auto` or `none`."""
+    key_name: str | None = None
+    user_data: str | None = None
+    """As text; Nova gets it in base64."""
+    security_groups: tuple[str, ...] = ()
+    config_drive: bool | None = None
+    volume_gb: int | None = None
+    """Size of the volume that a role boots from; None: that of its flavor's disk."""
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

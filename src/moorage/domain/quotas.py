@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.errors import QuotaExceeded
+from moorage.domain.errors import OtherQuotaExceeded, QuotaExceeded
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, FOREVER
 
@@ -116,6 +116,14 @@ def too_much_held(*, limit: int, used: int, requested: int) -> QuotaExceeded:
     """The error of too many places held; when others become free is unknown."""
     told = f"{QuotaName.HELD} limit {limit} used {used} requested {requested}"
     return QuotaExceeded(QuotaName.HELD, told, limit=limit, used=used, requested=requested)
+
+
+def too_much_held_by(project_id: str, *, requested: int) -> OtherQuotaExceeded:
+    """The error of another project, of whose quota the caller may not know more."""
+    return OtherQuotaExceeded(
+        f"the quota of project {project_id} does not allow the {requested} places of its roles:"
+        " let it free places, or ask for fewer members"
+    )
 
 
 def too_many_stored(name: QuotaName, *, limit: int, used: int, requested: int) -> QuotaExceeded:

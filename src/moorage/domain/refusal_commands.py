@@ -39,6 +39,22 @@ def to_remove_member(ensemble: str, member: str) -> str:
     return f"; to take it out: moorage member remove {quote(ensemble)} {quote(member)}"
 
 
+def to_accept_share(share: str) -> str:
+    """How the project that a role belongs to accepts it."""
+    return f"; to accept it as that project: moorage share accept {quote(share)}"
+
+
+def to_offer_first() -> str:
+    """How an ensemble with a role of another project is described before it is placed."""
+    return "; to offer it first: moorage ensemble create -f FILE --describe-only"
+
+
+def to_offer_count(ensemble: str, role: str) -> str:
+    """How another count of another project's role is offered."""
+    words = f"{quote(ensemble)} --member {quote(f'{role}:count=N')}"
+    return f"; to offer it another count: moorage ensemble set {words}"
+
+
 def to_see_lease(lease: str) -> str:
     """How a lease is shown; `lease` is its name or id."""
     return f"; to see the lease: moorage lease show {quote(lease)}"

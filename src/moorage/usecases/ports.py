@@ -280,6 +280,14 @@ class Store(Protocol):
         Consumers of headroom count as servers here.
         """
 
+    def ensemble_of_share(self, share_id: str) -> Ensemble:
+        """The ensemble one of whose roles has this share. NotFound."""
+
+    def shares(
+        self, *, project_id: str | None, page: Page = Page()
+    ) -> Sequence[tuple[str, Ensemble]]:
+        """Shares that a project has given or received, by creation: their ids and ensembles."""
+
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Every project's ensembles that keep others out, by creation, and their revision.
 

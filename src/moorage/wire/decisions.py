@@ -181,6 +181,8 @@ class TicketFlavor(Struct, frozen=True):
     """GiB."""
     swap: int = 0
     """MiB."""
+    project_id: str = ""
+    """The role's project, which may use it."""
 
 
 class Decision(Struct, frozen=True):

@@ -119,6 +119,13 @@ class RoleBody(
     count: Count | UnsetType = UNSET
     tags: Names | UnsetType = UNSET
     server: ServerBody | UnsetType = UNSET
+    project: (
+        Annotated[
+            Name,
+            Meta(description="Id of the project whose servers its members are, if another's"),
+        ]
+        | UnsetType
+    ) = UNSET
     alternatives: (
         Annotated[
             list[ChoiceBody],
@@ -172,6 +179,13 @@ class EnsembleChange(Struct, frozen=True, forbid_unknown_fields=True):
     ensemble: EnsembleChangeBody
 
 
+class RoleShare(Struct, frozen=True):
+    """The consent of the project that a role belongs to: offered, accepted or revoked."""
+
+    id: str
+    status: Literal["offered", "accepted", "revoked"]
+
+
 class Role(Struct, frozen=True):
     """A role with the number of its members; nested lists in `required` mean "any of"."""
 
@@ -202,6 +216,12 @@ class Role(Struct, frozen=True):
     """Extra specs and image properties that Nova, and not Moorage, compares with the host."""
     alternatives: list[Role] = []
     """What each member is one of, in order; the role itself is as the first."""
+    project_id: str | UnsetType = UNSET
+    """The project whose servers its members are, if another than the ensemble's."""
+    share: RoleShare | UnsetType = UNSET
+    """With `project_id`."""
+    others: bool = False
+    """Whether another project than the caller's claims places for its members."""
 
 
 class MadeOf(Struct, frozen=True):

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.usecases.conftest import held, service, shop, three_racks
+from tests.usecases.conftest import held, overtaken, service, shop, three_racks
 
-__all__ = ["held", "service", "shop", "three_racks"]
+__all__ = ["held", "overtaken", "service", "shop", "three_racks"]
 
 
 def refused(answer: Any, status: int, code: str) -> Any:

@@ -189,6 +189,10 @@ def own_everything(doors: Doors, who: Person) -> Owned:
     ids["claim"] = doors.made(who, f"/v1/decisions/{ids['decision']}/claims", {"claim": claim})[
         "claim"
     ]["id"]
+    offered = {**role("web", 1, 1), "project": own.name("partner")}
+    shared = {"ensemble": {"name": own.name("shared"), "members": [offered]}}
+    (part,) = doors.made(who, "/v1/ensembles", shared)["ensemble"]["members"]
+    ids["share"] = part["share"]["id"]
     lease = {"name": own.name("lease"), **MONDAY, **amount(1, 2)}
     ids["lease"] = doors.made(who, "/v1/leases", {"lease": lease})["lease"]["id"]
     weekly = {"name": own.name("series"), "every": "daily", "times": 2, "duration": "PT3H7M"}

@@ -21,7 +21,8 @@ from moorage.usecases.claims.claim import SecondDescription, comparison_of
 from moorage.usecases.claims.claim import claim as claim_place
 from moorage.usecases.claims.outcome import activate, end, fail, fail_and_redecide
 from moorage.usecases.claims.redecide import claim_or_redecide
-from moorage.usecases.shared.access import list_claims, own_claim
+from moorage.usecases.shared.access import own_claim
+from moorage.usecases.shared.role_access import list_claims
 from moorage.wire import claims as wire
 from moorage.wire import decisions as decisions_wire
 

@@ -12,6 +12,7 @@ from moorage.api.native.call import Call, Reply
 from moorage.api.native.formats import instant
 from moorage.api.native.paging import listed
 from moorage.domain.decisions import ClaimState
+from moorage.domain.disclosure import as_seen_by
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.period import format_duration, format_instant, parse_instant
 from moorage.engine.state.server_locations import NOWHERE
@@ -21,8 +22,9 @@ from moorage.usecases.claims.hold import renew as renew_decision
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
-from moorage.usecases.shared.access import list_decisions, own_decision
+from moorage.usecases.shared.access import sees
 from moorage.usecases.shared.host_labels import domains_of, label
+from moorage.usecases.shared.role_access import list_decisions, seen_decision, sees_role
 from moorage.usecases.shared.ticket_flavors import ticket_flavors
 from moorage.wire import decisions as wire
 
@@ -77,7 +79,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one decision."""
-    decision = own_decision(call.env.store, call.caller, call.path["id"])
+    decision = seen_decision(call.env.store, call.caller, call.path["id"])
     return Reply(wire.OneDecision(view_of(call, decision)), generation=decision.generation)
 
 
@@ -158,11 +160,23 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
     dry_run: bool = False,
     lease: Lease | None = None,
 ) -> wire.Decision:
-    """A decision with its assignments. A host no longer in the fleet has no domains."""
+    """A decision with its assignments. A host no longer in the fleet has no domains.
+
+    Of an ensemble of several projects only what the caller's project may see.
+    """
     now = snapshot.taken_at
+    owner = sees(call.caller, decision.project_id)
     ends = _ends(call, decision, ensemble, snapshot, lease, dry_run=dry_run)
-    claimants = _claimants(now, claims)
+    ends = {name: end for name, end in ends.items() if sees_role(call.caller, ensemble, name.role)}
+    claimants = _claimants(now, [one for one in claims if sees(call.caller, one.project_id)])
+    flavors = (
+        () if dry_run or ensemble is None else ticket_flavors(call.env.store, decision, ensemble)
+    )
+    flavors = tuple(one for one in flavors if sees_role(call.caller, ensemble, one.role))
+    if ensemble is not None:
+        ensemble = seen_by_caller(call, ensemble)
     kinds = {} if ensemble is None else {role.name: role.choices for role in ensemble.roles}
+    named = None if owner or ensemble is None else {one.name for one in ensemble.policies}
     return wire.Decision(
         id=decision.id,
         ensemble_id=decision.ensemble_id,
@@ -191,10 +205,12 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
         policies=[
             wire.PolicyStatus(one.name, one.satisfied, one.slack, one.penalty, one.standing)
             for one in decision.policies
+            if named is None or one.name in named
         ],
         max_additional={
             role: additional_view(call, count, exact=role not in decision.at_least)
             for role, count in decision.max_additional.items()
+            if owner
         },
         revision=decision.revision,
         generation=decision.generation,
@@ -205,14 +221,22 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
         preemptible=decision.preemptible,
         lease_id=decision.lease_id,
         priority=decision.priority,
-        ticket_flavors=[]
-        if dry_run or ensemble is None
-        else [_ticket_flavor(one) for one in ticket_flavors(call.env.store, decision, ensemble)],
+        ticket_flavors=[
+            _ticket_flavor(one, ensemble.project_of(one.role))
+            for one in flavors
+            if ensemble is not None
+        ],
     )
 
 
-def _ticket_flavor(one: TicketFlavor) -> wire.TicketFlavor:
+def seen_by_caller(call: Call, ensemble: Ensemble) -> Ensemble:
+    """The ensemble as the caller may see it."""
+    return ensemble if call.caller.operator else as_seen_by(ensemble, call.caller.project_id)
+
+
+def _ticket_flavor(one: TicketFlavor, project_id: str) -> wire.TicketFlavor:
     return wire.TicketFlavor(
+        project_id=project_id,
         role=one.role,
         resource_class=one.resource_class,
         id=one.id,
@@ -272,7 +296,9 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
         kind=kind,
         domains=domains_view(call, snapshot, ensemble, place) if known and ensemble else {},
         claimed_by=claim_id,
-        server_provider=server_provider_view(snapshot, place) if known else UNSET,
+        server_provider=server_provider_view(snapshot, place)
+        if known and sees_role(call.caller, ensemble, name.role)
+        else UNSET,
         host=host_view(call, snapshot, place) if known else UNSET,
         allocations=allocations_view(call, place),
         until=UNSET if end is None else format_instant(end.at),

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.decisions import decision_view
+from moorage.api.native.decisions import decision_view, seen_by_caller
 from moorage.api.native.formats import any_of, group_view, instant
 from moorage.api.native.paging import listed
 from moorage.api.native.policies import statement_view, violations_view
@@ -25,13 +25,15 @@ from moorage.usecases.ensembles.headroom import headroom_of
 from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.ensembles.references import dangling_references
 from moorage.usecases.ensembles.survivability import survivability
-from moorage.usecases.shared.access import list_ensembles, own_ensemble
+from moorage.usecases.shared.access import list_ensembles, sees
+from moorage.usecases.shared.role_access import seen_ensemble, sees_role
 from moorage.wire import decisions as decisions_wire
 from moorage.wire import ensembles as wire
 
 if TYPE_CHECKING:
     from moorage.domain import decisions
-    from moorage.domain.ensembles import Ensemble, Role, ServerOptions
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.nova_servers import ServerOptions
     from moorage.usecases.ensembles.create import EnsembleResult
     from moorage.wire.decisions import Decision
     from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
@@ -66,7 +68,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one ensemble with its current decision."""
-    ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
+    ensemble = seen_ensemble(call.env.store, call.caller, call.path["id"])
     decision = current_decision(call.env.store, ensemble)
     compliance = (
         violations_view(
@@ -76,7 +78,7 @@ def show(call: Call) -> Reply:
                 *dangling_references(ensemble),
             ),
         )
-        if call.flag("compliance")
+        if call.flag("compliance") and sees(call.caller, ensemble.project_id)
         else UNSET
     )
     view = ensemble_view(call, ensemble, decision_or_none(call, ensemble, decision), compliance)
@@ -159,11 +161,11 @@ def decision_or_none(
     return decision_view(call, decision, ensemble, store.snapshot(), claims, dry_run=dry_run)
 
 
-def role_view(role: Role, count: int) -> wire.Role:
-    """A role with its number of members."""
+def role_view(role: Role, count: int, *, others: bool = False) -> wire.Role:
+    """A role with its number of members; `others` if they are another project's."""
     if role.alternatives:
-        shown = role_view(replace(role, alternatives=()), count)
-        choices = (replace(one, alternatives=()) for one in role.choices)
+        shown = role_view(replace(role, alternatives=()), count, others=others)
+        choices = (replace(one, alternatives=(), share=None) for one in role.choices)
         return structs.replace(shown, alternatives=[role_view(one, 0) for one in choices])
     return wire.Role(
         name=role.name,
@@ -187,6 +189,11 @@ def role_view(role: Role, count: int) -> wire.Role:
         boot_from_volume=role.nova_server is not None and role.nova_server.from_volume,
         on_server=role.on_server,
         host_checks=list(role.host_checks),
+        project_id=UNSET if role.share is None else role.share.project_id,
+        share=UNSET
+        if role.share is None
+        else wire.RoleShare(role.share.id, role.share.state.value),
+        others=others,
     )
 
 
@@ -219,15 +226,20 @@ def ensemble_view(
     decision: decisions_wire.Decision | UnsetType | None = UNSET,
     compliance: list[wire.Violation] | UnsetType = UNSET,
 ) -> wire.Ensemble:
-    """An ensemble."""
+    """An ensemble, as the caller may see it."""
+    ensemble = seen_by_caller(call, ensemble)
     counts = ensemble.counts()
+    own = {one.name for one in ensemble.roles if sees_role(call.caller, ensemble, one.name)}
     return wire.Ensemble(
         id=ensemble.id,
         name=ensemble.name,
         project_id=ensemble.project_id,
         user_id=ensemble.user_id,
         metadata=dict(ensemble.metadata),
-        members=[role_view(role, counts.get(role.name, 0)) for role in ensemble.roles],
+        members=[
+            role_view(role, counts.get(role.name, 0), others=role.name not in own)
+            for role in ensemble.roles
+        ],
         policies=[statement_view(call, ensemble, one) for one in ensemble.policies],
         generation=ensemble.generation,
         created_at=format_instant(ensemble.created_at),

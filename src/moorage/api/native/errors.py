@@ -172,6 +172,19 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             "The server differs from its description",
             "Create the server as described, or take a remedy of `remedies`.",
         ),
+        errors.ConsentMissing: Rule(
+            409,
+            "consent_missing",
+            "Another project has not accepted its role",
+            "Let the `project` that the role belongs to accept its share; see "
+            "[Ensembles across projects](../guide/across-projects.md).",
+        ),
+        errors.OtherQuotaExceeded: Rule(
+            409,
+            "other_quota_exceeded",
+            "The quota of another project is too small",
+            "Let the project free places, or ask for fewer members of its roles.",
+        ),
         errors.OfferOver: Rule(410, "offer_over", "The offer is over", "Ask for a new offer."),
         errors.HoldExpired: Rule(
             409,

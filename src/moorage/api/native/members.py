@@ -13,6 +13,7 @@ from moorage.api.native.decisions import (
     decision_view,
     domains_view,
     host_view,
+    seen_by_caller,
     server_provider_view,
 )
 from moorage.api.native.ensembles import ensemble_view
@@ -32,6 +33,7 @@ from moorage.usecases.ensembles.members import (
 )
 from moorage.usecases.leases.lease_sweeper import is_overrun
 from moorage.usecases.preemption.stay_ends import stay_ends
+from moorage.usecases.shared.role_access import sees_role
 from moorage.wire import members as wire
 
 if TYPE_CHECKING:
@@ -156,7 +158,8 @@ def member_view(
 def member_viewer(
     call: Call, snapshot: Snapshot, ensemble: Ensemble, member_places: MemberPlaces
 ) -> Callable[[MemberName], wire.Member]:
-    """A function that shows members and their present places."""
+    """A function that shows members and their present places, as the caller may see them."""
+    ensemble = seen_by_caller(call, ensemble)
     ends = stay_ends(call.env.store, member_places)
     return lambda name: _member_view(
         call,
@@ -165,7 +168,7 @@ def member_viewer(
         member_places,
         ensemble.member(name),
         ensemble.role_of(name).kind,
-        ends.get(name),
+        ends.get(name) if sees_role(call.caller, ensemble, name.role) else None,
     )
 
 
@@ -181,7 +184,8 @@ def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read 
     name = member.name
     place = member_places.places.get(name)
     first = member_places.bookings[name][0] if name in member_places.bookings else None
-    overrun = first is not None and is_overrun(first, member_places.at, call.env.limits)
+    own = sees_role(call.caller, ensemble, name.role)
+    overrun = own and first is not None and is_overrun(first, member_places.at, call.env.limits)
     return wire.Member(
         name=str(name),
         role=name.role,
@@ -190,7 +194,9 @@ def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read 
         server_id=member.server_id,
         domains={} if place is None else domains_view(call, snapshot, ensemble, place),
         uuid=member.uuid if call.caller.operator else UNSET,
-        server_provider=UNSET if place is None else server_provider_view(snapshot, place),
+        server_provider=UNSET
+        if place is None or not own
+        else server_provider_view(snapshot, place),
         host=UNSET if place is None else host_view(call, snapshot, place),
         allocations=UNSET if place is None else allocations_view(call, place),
         until=UNSET if end is None else format_instant(end.at),

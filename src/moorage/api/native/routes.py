@@ -26,6 +26,7 @@ from moorage.api.native import (
     quotas,
     series,
     server_providers,
+    shares,
     stacks,
     templates,
     versions,
@@ -54,6 +55,7 @@ from moorage.wire import policies as policies_wire
 from moorage.wire import quotas as quotas_wire
 from moorage.wire import series as series_wire
 from moorage.wire import server_providers as server_providers_wire
+from moorage.wire import shares as shares_wire
 from moorage.wire import stacks as stacks_wire
 from moorage.wire import templates as templates_wire
 from moorage.wire import versions as versions_wire
@@ -100,6 +102,10 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/decisions/{id}/claims", MEMBER, "moorage:claims:create", claims.create, "Take the place of a member for a server", request=claims_wire.ClaimCreate, response=claims_wire.OneClaim, status=201, mutates=True),
     Route("GET", "/claims/{id}", READER, "moorage:claims:show", claims.show, "Show a claim", response=claims_wire.OneClaim),
     Route("PATCH", "/claims/{id}", MEMBER, "moorage:claims:update", claims.change, "Tell what became of the server", request=claims_wire.ClaimPatch, response=claims_wire.OneClaim, mutates=True),
+    Route("GET", "/shares", READER, "moorage:shares:list", shares.listing, "List shares given and received, oldest first", response=shares_wire.Shares, query=(*PAGE, "all_projects")),
+    Route("GET", "/shares/{id}", READER, "moorage:shares:show", shares.show, "Show a share: the role that is offered, and to whom", response=shares_wire.OneShare),
+    Route("POST", "/shares/{id}/accept", MEMBER, "moorage:shares:accept", shares.accept, "Accept a role: its members are placed for this project", response=shares_wire.OneShare, mutates=True),
+    Route("POST", "/shares/{id}/revoke", MEMBER, "moorage:shares:revoke", shares.revoke, "Revoke or decline a role: its members leave the ensemble", response=shares_wire.OneShare, mutates=True),
     Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leases_wire.Leases, query=(*PAGE, "name", "state", "series", "reservation", "project_id", "all_projects")),
     Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=leases_wire.LeaseCreate, response=leases_wire.OneLease, status=201, mutates=True, other=((202, "Not now: it waits", waitlist_wire.OneWaitlistEntry),), expensive=True),
     Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leases_wire.OneLease),

@@ -22,6 +22,8 @@ class BoundHeld:
     project_id: str
     limit: int
     requested: int
+    disclosed: bool = True
+    """Whether the error may name the limit and the usage; else it is OtherQuotaExceeded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.disclosure import EXACT
-from moorage.domain.ensembles import EnsembleChange, MemberName
+from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy, InvalidDescription
-from moorage.domain.explain import Relaxation
+from moorage.domain.explain import EnsembleChange, Relaxation
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import (
     AGGREGATES,

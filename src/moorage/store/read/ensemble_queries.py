@@ -92,6 +92,10 @@ _OF_SERVER: Final = (
     .order_by(_e.number)
 )
 _REFERENCED: Final = select(_e.id, _e.body).where(_e.id.in_(bindparam("some", expanding=True)))
+_h = tables.shares.c
+_OF_SHARE: Final = (
+    select(_e.body).join(tables.shares, _h.ensemble_id == _e.id).where(_h.id == bindparam("of"))
+)
 _NAMESAKE: Final = (
     select(_e.id)
     .where(
@@ -162,6 +166,23 @@ class EnsembleQueries(Reader):
             replace(one, references=MappingProxyType({name: there[name] for name in mine}))
             for one, mine in zip(ensembles, (some & there.keys() for some in names), strict=True)
         ]
+
+    def ensemble_of_share(self, share_id: str) -> Ensemble:
+        body = self._ask(_OF_SHARE, of=share_id).scalar_one_or_none()
+        if body is None:
+            raise NotFound("share", share_id)
+        return self._with_references([stored_bodies.ENSEMBLE.decode(body)])[0]
+
+    def shares(
+        self, *, project_id: str | None, page: Page = WHOLE_LEDGER
+    ) -> Sequence[tuple[str, Ensemble]]:
+        wanted = select(_h.id, _e.body).join(tables.ensembles, _e.id == _h.ensemble_id)
+        if project_id is not None:
+            wanted = wanted.where(or_(_h.project_id == project_id, _e.project_id == project_id))
+        rows = self._backend.read(
+            lambda connection: page_of(connection, tables.shares, wanted, page, newest_first=False)
+        )
+        return [(row.id, stored_bodies.ENSEMBLE.decode(row.body)) for row in rows]
 
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Ensembles that keep others out; read again only after one of them has changed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Index, Integer, String, Text, text
+from sqlalchemy import BigInteger, Column, Index, Integer, String, Text, text
 from sqlalchemy.dialects.mysql import LONGTEXT
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -19,7 +19,13 @@ UUID = text_column(36)
 NAME = text_column(255)
 
 
-def partial_index(column: str, where: str) -> Index:
-    """An index of some rows only, where the database knows such."""
+def numbered_with_id() -> tuple[Column[int], Column[str]]:
+    """The columns of a thing with an id; the number is the order of creation."""
+    number = Column("number", NUMBER, primary_key=True)
+    return number, Column("id", UUID, nullable=False, unique=True)
+
+
+def partial_index(column: str, where: str, name: str | None = None) -> Index:
+    """An index of some rows only, where the database knows such; None: named as others are."""
     condition = text(where)
-    return Index(None, column, sqlite_where=condition, postgresql_where=condition)
+    return Index(name, column, sqlite_where=condition, postgresql_where=condition)

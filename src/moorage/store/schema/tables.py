@@ -22,10 +22,17 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     false,
-    text,
 )
 
-from moorage.store.schema.columns import LONG, NAME, NUMBER, UUID, partial_index, text_column
+from moorage.store.schema.columns import (
+    LONG,
+    NAME,
+    NUMBER,
+    UUID,
+    numbered_with_id,
+    partial_index,
+    text_column,
+)
 
 metadata = MetaData(
     naming_convention={
@@ -100,8 +107,7 @@ providers = Table(
 server_providers = Table(
     "server_providers",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("server_id", UUID, nullable=False, unique=True),
     Column("generation", BigInteger, nullable=False),
     Column("body", LONG, nullable=False),
@@ -181,19 +187,13 @@ bookings = Table(
     partial_index("holder", PLACE_TAKEN),
     partial_index("decision", "decision IS NOT NULL"),
     partial_index("yields_to", "yields_to IS NOT NULL"),
-    Index(
-        "ix_bookings_declared_ends",
-        "end_at",
-        sqlite_where=text(HAS_END),
-        postgresql_where=text(HAS_END),
-    ),
+    partial_index("end_at", HAS_END, "ix_bookings_declared_ends"),
 )
 
 ensembles = Table(
     "ensembles",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("project_id", NAME, nullable=False, index=True),
     Column("name", NAME, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
@@ -224,11 +224,19 @@ member_servers = Table(
     comment="The servers of every ensemble's members.",
 )
 
+shares = Table(
+    "shares",
+    metadata,
+    *numbered_with_id(),
+    Column("ensemble_id", UUID, nullable=False, index=True),
+    Column("project_id", NAME, nullable=False, index=True),
+    comment="The roles of ensembles that belong to other projects; the ensembles say the rest.",
+)
+
 decisions = Table(
     "decisions",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("ensemble_id", UUID, nullable=False, index=True),
     Column("project_id", NAME, nullable=False, index=True),
     Column("state", text_column(16), nullable=False),
@@ -243,8 +251,7 @@ decisions = Table(
 claims = Table(
     "claims",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("decision_id", UUID, nullable=False, index=True),
     Column("state", text_column(16), nullable=False),
     Column("lapses_at", BigInteger, nullable=False),
@@ -258,8 +265,7 @@ LAPSED = "lapsed"
 leases = Table(
     "leases",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("project_id", NAME, nullable=False, index=True),
     Column("name", NAME, nullable=False, index=True),
     Column("ensemble_id", UUID, nullable=False, index=True),
@@ -303,8 +309,7 @@ reservations = Table(
 effects = Table(
     "effects",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("subject", UUID, nullable=False),
     Column("state", text_column(16), nullable=False),
     Column("lane", text_column(8), nullable=False, server_default="life"),
@@ -322,8 +327,7 @@ effects = Table(
 capacity_windows = Table(
     "capacity_windows",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("body", LONG, nullable=False),
     comment="Planned changes of capacity: when hosts are away.",
 )
@@ -341,8 +345,7 @@ away = Table(
 waitlist = Table(
     "waitlist",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("project_id", NAME, nullable=False, index=True),
     Column("state", text_column(16), nullable=False),
     Column("priority", BigInteger, nullable=False),
@@ -389,8 +392,7 @@ reservables = Table(
 series = Table(
     "series",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("project_id", NAME, nullable=False, index=True),
     Column("name", NAME, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
@@ -422,8 +424,7 @@ lease_uses = Table(
 explanations = Table(
     "explanations",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("project_id", NAME, nullable=False),
     Column("body", LONG, nullable=False),
     Column("instance", LONG, nullable=False),
@@ -473,8 +474,7 @@ events = Table(
 subscriptions = Table(
     "subscriptions",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("project_id", NAME, nullable=False, index=True),
     Column("name", NAME, nullable=False),
     Column("thresholds", Boolean, nullable=False),
@@ -487,8 +487,7 @@ subscriptions = Table(
 dead_letters = Table(
     "dead_letters",
     metadata,
-    Column("number", NUMBER, primary_key=True),
-    Column("id", UUID, nullable=False, unique=True),
+    *numbered_with_id(),
     Column("subscription_id", UUID, nullable=False),
     Column("queued", Boolean, nullable=False),
     Column("body", LONG, nullable=False),

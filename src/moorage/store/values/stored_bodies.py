@@ -20,7 +20,6 @@ from moorage.domain.decisions import (
 from moorage.domain.effects import Effect, EffectKind, EffectState
 from moorage.domain.ensembles import (
     Ensemble,
-    EnsembleChange,
     Group,
     GroupKind,
     Member,
@@ -31,13 +30,13 @@ from moorage.domain.ensembles import (
     PolicyStatement,
     Role,
     Selector,
-    ServerOptions,
     SizeChange,
 )
 from moorage.domain.events import Event
 from moorage.domain.explain import (
     Conflict,
     Element,
+    EnsembleChange,
     Explanation,
     Largest,
     Relaxation,
@@ -54,7 +53,7 @@ from moorage.domain.leases import (
     Terms,
     Yielding,
 )
-from moorage.domain.nova_servers import FlavorSize, NovaServer
+from moorage.domain.nova_servers import FlavorSize, NovaServer, ServerOptions
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
@@ -64,6 +63,7 @@ from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
 from moorage.domain.series import Series, SkippedOccurrence
 from moorage.domain.server_providers import ServerProvider
+from moorage.domain.shares import Share, ShareState
 from moorage.domain.subscriptions import (
     DeadLetter,
     LeaseEdge,
@@ -144,6 +144,7 @@ def _role(alternatives: Shape[tuple[Role, ...]]) -> Shape[Role]:
             )
         ),
         host_checks=each(PLAIN),
+        share=optional(record(Share, state=choice(ShareState))),
     )
 
 

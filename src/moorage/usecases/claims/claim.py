@@ -31,10 +31,11 @@ from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
 from moorage.usecases.decide.writes import claimed_bookings, member_consumer
 from moorage.usecases.relocation.lease_health import without_place
-from moorage.usecases.shared.access import made_by_request, own_decision
+from moorage.usecases.shared.access import made_by_request
 from moorage.usecases.shared.host_labels import domains_of
 from moorage.usecases.shared.limits import claim_within
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.role_access import check_own_role, seen_decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,6 +95,7 @@ def claim(
 
     Raises:
         NotFound: no such decision, or member in it, for this caller.
+        Forbidden: the member's role belongs to another project.
         InvalidDescription: the server request cannot be understood.
         DescriptionMismatch: the server request asks for more than the role, or for other things.
         HoldExpired: the hold lapsed.
@@ -115,10 +117,11 @@ def _claim(
     *,
     dry_run: bool,
 ) -> ClaimResult:
-    decision = own_decision(env.store, caller, decision_id)
+    decision = seen_decision(env.store, caller, decision_id)
     ensemble = env.store.ensemble(decision.ensemble_id)
     if (made := _made_before(env, caller, ensemble, identity)) is not None:
         return made
+    check_own_role(caller, ensemble, second.member.role)
     role = ensemble.role_of(second.member)
     requested = read_server_request(env.store, second.server, role, env.limits.nova)
     snapshot = env.store.snapshot()
@@ -130,7 +133,7 @@ def _claim(
     check_agreement(second.member, comparison)
     lapses_at = now + claim_within(env.limits, second.lifetime)
     life = Period(now, lapses_at)
-    made_claim = new_claim(decision, second, comparison, identity, life, role.kind)
+    made_claim = new_claim(ensemble, decision, second, comparison, identity, life)
     if dry_run:
         return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
     groups = as_requested(role, requested.lists)
@@ -166,19 +169,19 @@ def claim_changes(
 
 
 def new_claim(
+    ensemble: Ensemble,
     decision: Decision,
     second: SecondDescription,
     comparison: Comparison,
     identity: RequestIdentity,
     life: Period,
-    kind: str,
 ) -> Claim:
     """A building claim, created at the start of `life` and lapsing at its end."""
     return Claim(
         id=identity.id,
         decision_id=decision.id,
-        ensemble_id=decision.ensemble_id,
-        project_id=decision.project_id,
+        ensemble_id=ensemble.id,
+        project_id=ensemble.project_of(second.member.role),
         member=second.member,
         state=ClaimState.BUILDING,
         lapses_at=life.end,
@@ -193,7 +196,7 @@ def new_claim(
         created_at=life.start,
         updated_at=life.start,
         lease_id=decision.lease_id,
-        kind=MemberKind(kind),
+        kind=MemberKind(ensemble.role_of(second.member).kind),
     )
 
 

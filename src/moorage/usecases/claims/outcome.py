@@ -59,6 +59,7 @@ from moorage.usecases.relocation.lease_promise import continuation_of
 from moorage.usecases.shared.access import own_claim
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.role_access import check_unshared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -259,7 +260,8 @@ def fail_and_redecide(
     Raises:
         NotFound: no such claim for this caller.
         HoldExpired: the claim lapsed during the search.
-        WrongState: the claim ended with another outcome.
+        WrongState: the claim ended with another outcome, or the member's role belongs to another
+            project than the ensemble.
         Infeasible: there is no other place; the claim is still building.
     """
     return run_decision(
@@ -274,6 +276,7 @@ def _fail_and_redecide(
 ) -> DecisionFlow[ClaimOutcome]:
     own_claim(env.store, caller, claim_id)
     claim, ensemble = claim_and_ensemble(env.store, claim_id)
+    check_unshared(ensemble, claim.member.role, to_place(ensemble.name, what="all its members"))
     snapshot = env.store.snapshot()
     member_places = locate_members(snapshot, ensemble)
     decision = env.store.decision(claim.decision_id)
@@ -385,8 +388,8 @@ def _activation(store: Store, ensemble: Ensemble, active: Claim) -> tuple[Change
     assert active.server_id is not None
     server = Consumer(
         uuid=active.server_id,
-        project_id=ensemble.project_id,
-        user_id=ensemble.user_id,
+        project_id=ensemble.project_of(active.member.role),
+        user_id=ensemble.user_of(active.member.role),
         type=SERVER_TYPE if active.kind is MemberKind.SERVER else SLICE_TYPE,
     )
     swap = SwapHold(ensemble.member(active.member).uuid, server)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import PutClaim
 from moorage.domain.errors import DescriptionMismatch, UnknownName
 from moorage.domain.period import Period
+from moorage.domain.refusal_commands import to_place
 from moorage.usecases.claims.claim import (
     ClaimResult,
     check_free,
@@ -28,8 +29,8 @@ from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity
 from moorage.usecases.decide.writes import options_like
 from moorage.usecases.relocation.lease_promise import continuation_of
-from moorage.usecases.shared.access import own_decision
 from moorage.usecases.shared.limits import claim_within
+from moorage.usecases.shared.role_access import check_unshared, seen_decision
 from moorage.usecases.waitlist_turn import turn_of_stay, turn_of_window
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def claim_or_redecide(
     Raises:
         Infeasible: the requested server fits nowhere beside the other members; nothing changed.
         UnknownName: there is no such availability zone.
-        WrongState, HoldExpired, NotFound, InvalidDescription: as for `claim`.
+        WrongState: also for a role of another project, whose members are not placed one by one.
+        HoldExpired, NotFound, InvalidDescription: as for `claim`.
     """
     try:
         return claim(env, caller, decision_id, second, identity, dry_run=dry_run)
@@ -83,8 +85,9 @@ def _redecide(
     *,
     dry_run: bool,
 ) -> DecisionFlow[ClaimResult]:
-    decision = own_decision(env.store, caller, decision_id)
+    decision = seen_decision(env.store, caller, decision_id)
     ensemble = env.store.ensemble(decision.ensemble_id)
+    check_unshared(ensemble, second.member.role, to_place(ensemble.name, what="all its members"))
     snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at, ensemble.name)
     check_free(ensemble, decision, locate_members(snapshot, ensemble), second.member)
@@ -98,7 +101,7 @@ def _redecide(
 
     def further_changes(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
-        made[:] = [new_claim(fresh, second, comparison, identity, life, role.kind)]
+        made[:] = [new_claim(ensemble, fresh, second, comparison, identity, life)]
         return (PutClaim(made[0], None), *carried.further_changes(fresh))
 
     roles = _roles(ensemble, role, requested)

@@ -140,7 +140,7 @@ class AttemptMaker:
         env, proposal = self.env, self.proposal
         return (
             *decision_changes(env, proposal, decision, answer),
-            *held_quota_conditions(env, decision, answer),
+            *held_quota_conditions(env, decision, proposal.ensemble, answer),
             *env.strategies.restore(env, proposal, decision, answer),
         )
 

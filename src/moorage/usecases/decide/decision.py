@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.domain import deadline
 from moorage.domain.changes import BoundHeld
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
-from moorage.domain.quotas import too_much_held
+from moorage.domain.quotas import too_much_held, too_much_held_by
 from moorage.usecases.decide.max_additional import count_additional, roles_of_set
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import HoldEnd
@@ -53,13 +54,14 @@ def decision_for(
 
     Raises:
         QuotaExceeded: the project holds too many places.
+        OtherQuotaExceeded: another project of the ensemble does.
     """
     snapshot, member_places, found = answer.snapshot, answer.member_places, answer.placement
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
-    held = _to_hold(found, member_places)
+    held = _to_hold(ensemble, found, member_places)
     if proposal.promise is None:
-        _check_quota(env, ensemble, held, released=_held(member_places))
+        _check_quota(env, ensemble, held, released=_held(ensemble, member_places))
     more = _additional(env, found, options)
     # The hold begins when the placement is found, not when the request came in.
     now = env.store.now()
@@ -73,7 +75,7 @@ def decision_for(
         project_id=ensemble.project_id,
         ensemble_generation=0 if proposal.generation is None else proposal.generation + 1,
         state=_first_state(
-            held > 0 or _keeps(proposal, answer.before, now),
+            held.total() > 0 or _keeps(proposal, answer.before, now),
             MemberStatus.BUILDING in member_places.status.values(),
         ),
         period=answer.result.period,
@@ -214,33 +216,51 @@ def _additional(
     }
 
 
-def _to_hold(found: VerifiedPlacement, member_places: MemberPlaces) -> int:
-    """The number of places that the decision holds: newly placed members, and those held before."""
+def _to_hold(
+    ensemble: Ensemble, found: VerifiedPlacement, member_places: MemberPlaces
+) -> Counter[str]:
+    """Project -> places that the decision holds: of members placed now, and those held before."""
     request = found.built.request
-    stay = sum(member_places.of(name) is MemberStatus.HELD for name in request.fixed)
-    return len(request.members) - len(request.fixed) + stay
+    return Counter(
+        ensemble.project_of(name.role)
+        for name in request.members
+        if name not in request.fixed or member_places.of(name) is MemberStatus.HELD
+    )
 
 
 def held_quota_conditions(
-    env: Environment, decision: Decision, answer: DecisionBasis
+    env: Environment, decision: Decision, ensemble: Ensemble, answer: DecisionBasis
 ) -> tuple[Change, ...]:
-    """The commit's condition that the project stays within its limit of held places.
+    """The commit's condition that each project stays within its limit of held places.
 
     A lease's places do not count for this limit.
     """
     if decision.lease_id is not None:
         return ()
-    requested = _to_hold(answer.placement, answer.member_places)
-    limit = env.limits.held_members
-    return (BoundHeld(decision.project_id, limit, requested),) if requested else ()
+    limit, owner = env.limits.held_members, decision.project_id
+    requested = _to_hold(ensemble, answer.placement, answer.member_places)
+    return tuple(
+        BoundHeld(project, limit, count, disclosed=project == owner)
+        for project, count in requested.items()
+    )
 
 
-def _held(member_places: MemberPlaces) -> int:
-    return sum(status is MemberStatus.HELD for status in member_places.status.values())
+def _held(ensemble: Ensemble, member_places: MemberPlaces) -> Counter[str]:
+    """Project -> its places that are held now."""
+    return Counter(
+        ensemble.project_of(name.role)
+        for name, status in member_places.status.items()
+        if status is MemberStatus.HELD
+    )
 
 
-def _check_quota(env: Environment, ensemble: Ensemble, requested: int, *, released: int) -> None:
-    limit = held_limit(env, ensemble.project_id)
-    used = env.store.held(ensemble.project_id) - released
-    if used + requested > limit:
-        raise too_much_held(limit=limit, used=max(used, 0), requested=requested)
+def _check_quota(
+    env: Environment, ensemble: Ensemble, held: Counter[str], *, released: Counter[str]
+) -> None:
+    for project, requested in held.items():
+        limit = held_limit(env, project)
+        used = env.store.held(project) - released[project]
+        if used + requested > limit:
+            if project != ensemble.project_id:
+                raise too_much_held_by(project, requested=requested)
+            raise too_much_held(limit=limit, used=max(used, 0), requested=requested)

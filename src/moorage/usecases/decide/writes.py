@@ -170,8 +170,8 @@ def member_consumer(ensemble: Ensemble, member: Member) -> Consumer:
     """The consumer of a member's hold."""
     return Consumer(
         uuid=member.uuid,
-        project_id=ensemble.project_id,
-        user_id=ensemble.user_id,
+        project_id=ensemble.project_of(member.name.role),
+        user_id=ensemble.user_of(member.name.role),
         type=MEMBER_TYPE,
     )
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import plain_values
-from moorage.domain.changes import Changeset, PutEnsemble
+from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
 from moorage.domain.describe import read_role, read_statement
 from moorage.domain.describe_nested import flattened
 from moorage.domain.ensembles import MemberName, PolicyStatement
@@ -27,11 +27,13 @@ from moorage.usecases.decide.writes import (
     options_for_joining,
     options_like,
 )
+from moorage.usecases.ensembles.consent import check_consent, offers, owned_role
 from moorage.usecases.ensembles.create import EnsembleResult, new_members, with_more_members
 from moorage.usecases.ensembles.names import reclaimed_name_condition, unique_name_condition
 from moorage.usecases.ensembles.policies import merged_statement
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.ensembles.references import with_references
+from moorage.usecases.ensembles.size_changes import check_no_lease
 from moorage.usecases.relocation.lease_promise import (
     LeaseContinuation,
     continuation_of,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member, ServerOptions
+    from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.leases import Lease
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -112,8 +114,9 @@ def change_ensemble(
     """Change an ensemble.
 
     If it is placed, or `options` are given, new members are placed beside the present ones in the
-    same transaction, and held as long as those are. New and changed policies must hold for the
-    present members too; violations of unchanged policies by present members are accepted. A smaller
+    same transaction, and held as long as those are. What changes only roles of other projects is
+    offered to them, and not decided yet. New and changed policies must hold for the present
+    members too; violations of unchanged policies by present members are accepted. A smaller
     count removes members without a server, the highest index first. If the ensemble has a lease,
     its members cannot change here: no member is placed, and the lease continues.
 
@@ -125,6 +128,7 @@ def change_ensemble(
         LimitExceeded: the ensemble would become too large.
         InUse: a smaller count would remove members that have a server.
         WrongState: the ensemble's places belong to a lease, and members would change.
+        ConsentMissing: another project has not accepted a role, and it would be decided.
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
     """
     return run_decision(
@@ -155,7 +159,10 @@ def change_flow(
     check_names(env, caller, snapshot, changed, stored.policies)
     named = unique_name_condition(changed) if changed.name != stored.name else None
     decision = current_decision(env.store, stored)
-    if change.placing and (options is not None or member_places.places):
+    offered = tuple(offers(changed, stored))
+    if offered:
+        check_no_lease(env.store, stored)
+    if _decides(change, changed, options, placed=bool(member_places.places), offered=bool(offered)):
         condition = reclaimed_name_condition(env.store, stored) if named is None else named
         if decision is not None:
             options = (
@@ -195,10 +202,40 @@ def change_flow(
                 PutEnsemble(replace(changed, updated_at=now), stored.generation),
                 *(named or ()),
                 *member_departure_changes(env.store, stored, gone, now),
+                DropBookings(_gone(stored, changed)),
+                *offered,
             )
         )
     )
     return EnsembleResult(env.store.ensemble(stored.id), None)
+
+
+def _decides(
+    change: ChangeRequest,
+    changed: Ensemble,
+    options: DecisionOptions | None,
+    *,
+    placed: bool,
+    offered: bool,
+) -> bool:
+    """Whether a change is decided at once.
+
+    What changes only roles of other projects is stored and offered, whatever `options` say: there
+    is nothing to decide before they have accepted it.
+
+    Raises:
+        ConsentMissing: it must be decided, and they have not.
+    """
+    if not change.placing or (options is None and not placed):
+        return False
+    others = {role.name for role, _ in changed.shared_roles}
+    only_others = not (change.policies or change.remove_policies) and all(
+        one.get("name") in others for one in change.members if set(one) - {"name", "server"}
+    )
+    if offered and only_others:
+        return False
+    check_consent(changed)
+    return True
 
 
 def _open_lease(env: UseCaseEnvironment, decision: Decision) -> Lease | None:
@@ -257,9 +294,16 @@ def _with_role(
             )
         described = read_role(source, path)
         role = resolve_role(described, known, env.limits.nova, path)
+        role = owned_role(env.ids, role, described, ensemble.project_id, path)
+        if role.share is not None and ensemble.paths is not None:
+            raise InvalidDescription(
+                "the ensemble of a Heat stack has no roles of other projects",
+                path=f"{path}.project",
+            )
         wider = replace(ensemble, roles=(*ensemble.roles, role))
         return wider.grown(role.name, new_members(env.ids, role.name, range(described.count)))
     name = str(source["name"])
+    role = ensemble.role(name)
     extra = sorted(set(source) - {"name", "count", "server"})
     if extra:
         raise InvalidDescription(
@@ -267,19 +311,15 @@ def _with_role(
             path=f"{path}.{extra[0]}",
         )
     described = read_role({**source, "resources": {"VCPU": 1}}, path)
+    changed = ensemble
     if "server" in source:
-        ensemble = _with_server_options(ensemble, name, described.server)
-    if "count" not in source:
-        return ensemble
-    return _with_count(env, ensemble, name, described.count, status)
-
-
-def _with_server_options(ensemble: Ensemble, name: str, options: ServerOptions | None) -> Ensemble:
-    """The ensemble with other options for the servers of a role that are created from now on."""
-    roles = (
-        replace(role, server=options) if role.name == name else role for role in ensemble.roles
-    )
-    return replace(ensemble, roles=tuple(roles))
+        changed = changed.with_role(replace(role, server=described.server))
+    if "count" in source:
+        changed = _with_count(env, changed, name, described.count, status)
+    if role.share is not None and changed != ensemble:
+        anew = role.share.offered_anew(env.ids.uuid())
+        changed = changed.with_role(replace(changed.role(name), share=anew))
+    return changed
 
 
 def _with_count(

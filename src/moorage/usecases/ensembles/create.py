@@ -22,6 +22,7 @@ from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.ensembles.consent import check_consent, offers, owned_role
 from moorage.usecases.ensembles.names import check_unique_name, unique_name_condition
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.ensembles.references import with_references
@@ -100,6 +101,7 @@ def create_ensemble(
         DuplicateName: the id was used by another request.
         LimitExceeded: the ensemble is too large, or too many places are held.
         QuotaExceeded: the project has as many ensembles as it may.
+        ConsentMissing: with `options`, and a role of another project.
     """
 
     def answer() -> EnsembleResult:
@@ -139,6 +141,7 @@ def _store(
         bound_stored(env, ensemble.project_id, QuotaName.ENSEMBLES),
     )
     if options is not None:
+        check_consent(ensemble, stored=False)
         proposal = stay_proposal(env, caller, ensemble, None, options.until, conditions)
         own = RequestIdentity(env.ids.uuid(), within=identity)
         settled = decide_proposal(env, proposal, options, own, dry_run=dry_run)
@@ -146,7 +149,7 @@ def _store(
     check_feasible(env, ensemble, identity, dry_run=dry_run)
     if dry_run:
         return EnsembleResult(ensemble, None, dry_run=True)
-    env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions)))
+    env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions, *offers(ensemble))))
     return EnsembleResult(env.store.ensemble(ensemble.id), None)
 
 
@@ -214,9 +217,14 @@ def ensemble_from_description(
 
     Raises:
         UnknownName: an unknown flavor, resource class or trait.
+        InvalidDescription: a role names the caller's own project.
         LimitExceeded: the ensemble is too large.
     """
-    roles = resolve(env.store, description.roles, env.limits.nova)
+    resolved = resolve(env.store, description.roles, env.limits.nova)
+    roles = tuple(
+        owned_role(env.ids, role, one, caller.project_id, one.path)
+        for role, one in zip(resolved, description.roles, strict=True)
+    )
     now = env.store.now()
     ensemble = Ensemble(
         id=identity.id,

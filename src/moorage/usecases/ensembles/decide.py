@@ -22,6 +22,7 @@ from moorage.usecases.decide.loop import (
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import HoldEnd
 from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.ensembles.consent import check_consent
 from moorage.usecases.ensembles.create import described_ensemble, stay_proposal
 from moorage.usecases.ensembles.names import reclaimed_name_condition
 from moorage.usecases.refusals.explanation import answer_once
@@ -57,6 +58,7 @@ def decide_ensemble(
         NotFound: no such ensemble for this caller.
         Infeasible, LimitExceeded, Busy: see `loop.run_decision`.
         ConcurrentUpdate: the ensemble was decided concurrently.
+        ConsentMissing: another project has not accepted a role of the ensemble as it is now.
         NameTaken: the ensemble was released or expired, and another one took its name since.
         DuplicateName: the id was used by another request.
     """
@@ -66,6 +68,7 @@ def decide_ensemble(
 
         def attempt() -> DecisionFlow[DecisionResult]:
             ensemble = own_ensemble(env.store, caller, ensemble_id)
+            check_consent(ensemble)
             named = reclaimed_name_condition(env.store, ensemble)
             proposal = stay_proposal(
                 env, caller, ensemble, ensemble.generation, options.until, named

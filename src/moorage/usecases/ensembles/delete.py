@@ -18,7 +18,9 @@ from moorage.domain.decisions import (
 )
 from moorage.domain.errors import InUse
 from moorage.domain.leases import LeaseState
+from moorage.domain.shares import ShareState
 from moorage.usecases.decide.writes import current_decision, end_claim, step_decision
+from moorage.usecases.ensembles.consent import revocations
 from moorage.usecases.shared.access import check_generation, own_ensemble
 from moorage.usecases.shared.retry import retry
 from moorage.usecases.shared.ticket_flavors import flavor_deletion
@@ -72,4 +74,7 @@ def _changes(env: UseCaseEnvironment, ensemble: Ensemble) -> Iterator[Change]:
         for claim in env.store.claims(decision_id=decision.id):
             if claim.state is ClaimState.BUILDING:
                 yield end_claim(claim, now)
+    for role, share in ensemble.shared_roles:
+        if share.state is not ShareState.REVOKED:
+            yield from revocations(ensemble, role, share.revoked())
     yield DeleteEnsemble(ensemble.id, ensemble.generation)

@@ -23,12 +23,14 @@ from moorage.usecases.decide.request import (
 )
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.decide.writes import current_decision, options_for_joining, options_like
+from moorage.usecases.ensembles.consent import check_consent
 from moorage.usecases.ensembles.create import with_more_members
 from moorage.usecases.ensembles.names import reclaimed_name_condition
 from moorage.usecases.ensembles.policy_checks import broken_policies, check_policies
 from moorage.usecases.ensembles.size_changes import RoleCounts, made_before, with_size_change
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.limits import check_size
+from moorage.usecases.shared.role_access import check_unshared
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
@@ -94,7 +96,8 @@ def extend(
         Infeasible: they cannot be placed, or with `least` not even so many; nothing was changed.
         LimitExceeded, QuotaExceeded: the ensemble would become too large, or too much would be
             held.
-        WrongState: the ensemble's places belong to a lease.
+        WrongState: the ensemble's places belong to a lease, or the role to another project.
+        ConsentMissing: another project has not accepted a role of the ensemble.
         DuplicateName: the id was used by another request.
     """
     before = own_ensemble(env.store, caller, ensemble_id)
@@ -137,6 +140,9 @@ def _flow(
     dry_run: bool,
 ) -> DecisionFlow[ExtendResult]:
     more = extension.counts.more(stored)
+    for role in more:
+        check_unshared(stored, role)
+    check_consent(stored)
     decision = current_decision(env.store, stored)
     if not any(more.values()):
         return ExtendResult(stored, decision, (), dry_run=dry_run)

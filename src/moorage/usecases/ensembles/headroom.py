@@ -40,6 +40,7 @@ from moorage.usecases.ensembles.size_changes import check_no_lease
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.limits import check_size
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.role_access import check_unshared
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def set_headroom(
         InvalidDescription: no such role.
         Infeasible: there are no places for so many; nothing was changed.
         LimitExceeded, QuotaExceeded: the ensemble would become too large, or too much is held.
-        WrongState: the ensemble's places belong to a lease, or no member has a place.
+        WrongState: the ensemble's places belong to a lease, or the role to another project; or no
+            member has a place.
         HoldExpired: the members' hold has lapsed meanwhile.
         Busy: time ran out, or there were too many conflicts.
     """
@@ -112,6 +114,7 @@ def _set(
 ) -> HeadroomResult:
     if not any(one.name == role for one in stored.roles):
         raise InvalidDescription(f"no role {role}", path="role")
+    check_unshared(stored, role)
     check_no_lease(env.store, stored)
     mine = [one for one in stored.headroom if one.name.role == role]
     if count <= len(mine):

@@ -34,6 +34,7 @@ from moorage.usecases.ensembles.policies import policy_meaning
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.host_labels import domains_of, label
 from moorage.usecases.shared.limits import time_limit_within
+from moorage.usecases.shared.role_access import check_no_shares
 from moorage.usecases.shared.role_resolution import resolve
 from moorage.usecases.shared.ticket_flavors import ticket_flavors
 
@@ -226,6 +227,7 @@ def match_template(
     """
     compiled, emission = _read(request)
     ensemble = own_ensemble(env.store, caller, ensemble_id)
+    check_no_shares(ensemble, "a stack's servers are one project's")
     try:
         diff = differences(env.store, compiled.description, ensemble, env.limits.nova)
     except InvalidDescription as error:

@@ -46,6 +46,7 @@ from moorage.usecases.ensembles.policy_checks import (
 from moorage.usecases.shared.access import own_ensemble, sees
 from moorage.usecases.shared.limits import check_member_count
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.role_access import check_unshared, seen_ensemble
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -169,7 +170,7 @@ def list_members(env: UseCaseEnvironment, caller: Caller, ensemble_id: str) -> M
     Raises:
         NotFound: no such ensemble for this caller.
     """
-    ensemble = own_ensemble(env.store, caller, ensemble_id)
+    ensemble = seen_ensemble(env.store, caller, ensemble_id)
     snapshot = env.store.snapshot()
     return MemberListing(ensemble, locate_members(snapshot, ensemble), snapshot)
 
@@ -192,7 +193,8 @@ def join(
         InvalidDescription: no such role, or the server is on no host.
         InUse: the server is a member already.
         LimitExceeded: the ensemble has as many members as it may.
-        WrongState: the server joined by this request, and has left since.
+        WrongState: the server joined by this request, and has left since; or the role belongs to
+            another project.
         NameTaken: no member had a place, and another ensemble took the name since.
         DuplicateName: the id was used by another request.
         ServerTooLarge: the server takes more than the role describes, and `joining.reject` is set.
@@ -229,6 +231,7 @@ def _join(
         raise InvalidDescription(f"no role {joining.role}", path="member.name")
     if any(member.server_id == joining.server_id for member in ensemble.members):
         raise InUse("server", joining.server_id)
+    check_unshared(ensemble, role.name)
     check_member_count(env.limits, len(ensemble.members) + 1)
     snapshot = env.store.snapshot()
     size = compare(role, _size(env, caller, snapshot, role, joining.server_id), frozenset())
@@ -282,11 +285,13 @@ def leave(
     Raises:
         NotFound: no such ensemble, or member of it, for this caller.
         InUse: the member's server is being built, and `keep_resources` is set.
+        WrongState: the member is another project's.
     """
 
     def attempt() -> Ensemble:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
         member = ensemble.member(name)
+        check_unshared(ensemble, name.role)
         now = env.store.now()
         # Read before the member's status: a claim in between changes the decision's generation.
         ended = tuple(member_departure_changes(env.store, ensemble, {name}, now))

@@ -14,6 +14,7 @@ from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.shared.access import every_ensemble, own_ensemble
+from moorage.usecases.shared.role_access import sees_role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ class ServerGroup:
     ensemble: Ensemble
     policy: GroupPolicy
     servers: tuple[str, ...]
-    """Servers of its members that have allocations, in the order of the members."""
+    """The caller's servers of its members that have allocations, in the order of the members."""
 
 
 def create_server_group(
@@ -60,7 +61,7 @@ def list_server_groups(
     found = (
         group
         for ensemble in every_ensemble(env.store, project, at_once=env.limits.page)
-        if (group := _as_group(snapshot, ensemble)) is not None
+        if (group := _as_group(caller, snapshot, ensemble)) is not None
     )
     return tuple(islice(found, offset, offset + limit))
 
@@ -72,7 +73,7 @@ def show_server_group(env: UseCaseEnvironment, caller: Caller, group_id: str) ->
         NotFound: no such ensemble for this caller, or none that is a server group.
     """
     ensemble = own_ensemble(env.store, caller, group_id)
-    group = _as_group(env.store.snapshot(), ensemble)
+    group = _as_group(caller, env.store.snapshot(), ensemble)
     if group is None:
         raise NotFound("server group", group_id)
     return group
@@ -89,10 +90,11 @@ def delete_server_group(env: UseCaseEnvironment, caller: Caller, group_id: str) 
     delete_ensemble(env, caller, group.ensemble.id, None)
 
 
-def _as_group(snapshot: Snapshot, ensemble: Ensemble) -> ServerGroup | None:
+def _as_group(caller: Caller, snapshot: Snapshot, ensemble: Ensemble) -> ServerGroup | None:
     policy = group_policy(ensemble)
     if policy is None:
         return None
-    servers = (one.server_id for one in ensemble.members if one.server_id is not None)
+    own = (one for one in ensemble.members if sees_role(caller, ensemble, one.name.role))
+    servers = (one.server_id for one in own if one.server_id is not None)
     there = tuple(one for one in servers if bookings_of(snapshot, one))
     return ServerGroup(ensemble, policy, there)

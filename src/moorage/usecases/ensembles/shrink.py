@@ -32,6 +32,7 @@ from moorage.usecases.ensembles.size_changes import (
 )
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.role_access import check_unshared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,7 +95,7 @@ def shrink(
         NotFound: no such ensemble, or preferred member of it, for this caller.
         InvalidDescription: no such role, or it has fewer members that may leave.
         ShrinkBreaksPolicies: no choice keeps the required policies; nothing was changed.
-        WrongState: the ensemble's places belong to a lease.
+        WrongState: the ensemble's places belong to a lease, or the role to another project.
         DuplicateName: the id was used by another request.
         TimeExpired: there was no time for a choice.
     """
@@ -158,6 +159,8 @@ def leaving_members(
         NotFound, InvalidDescription, ShrinkBreaksPolicies: see `shrink`.
     """
     counts = reduction.counts.fewer(ensemble)
+    for role in counts:
+        check_unshared(ensemble, role)
     member_places = locate_members(snapshot, ensemble)
     order = _leaving_order(ensemble, reduction, member_places, counts)
     _check_enough(order, counts)

@@ -49,6 +49,7 @@ from moorage.usecases.relocation.lease_promise import placed_lease, promise
 from moorage.usecases.shared.access import made_by_request, own_ensemble
 from moorage.usecases.shared.lease_check import CREATE
 from moorage.usecases.shared.quotas import check_quota, quota_limits
+from moorage.usecases.shared.role_access import check_no_shares
 from moorage.usecases.waitlist_turn import turn_of_window
 
 if TYPE_CHECKING:
@@ -262,20 +263,21 @@ def _ensemble(
         )
     if request.description is not None:
         ensemble = described_ensemble(env, caller, request.description, compiled=request.compiled)
-        check_no_alternatives(ensemble)
+        check_leasable(ensemble)
         return _with_servers(ensemble, request.existing_grant), None
     assert request.ensemble_id is not None
     ensemble = own_ensemble(env.store, caller, request.ensemble_id)
-    check_no_alternatives(ensemble)
+    check_leasable(ensemble)
     check_placeless(env.store, env.store.snapshot(), ensemble)
     return ensemble, ensemble.generation
 
 
-def check_no_alternatives(ensemble: Ensemble) -> None:
-    """Check that each member of an ensemble to lease is one thing only, and depends on no other.
+def check_leasable(ensemble: Ensemble) -> None:
+    """Check that an ensemble's members are one project's, one thing only, and depend on no other.
 
     Raises:
-        InvalidDescription: a role has alternatives, or a policy refers to another ensemble.
+        InvalidDescription: a role has alternatives, or belongs to another project; or a policy
+            refers to another ensemble.
     """
     for statement in ensemble.policies:
         if references_of(statement):
@@ -284,6 +286,7 @@ def check_no_alternatives(ensemble: Ensemble) -> None:
                 " lease starts",
                 path="policies",
             )
+    check_no_shares(ensemble, "a lease is one project's")
     for role in ensemble.roles:
         if role.alternatives:
             raise InvalidDescription(

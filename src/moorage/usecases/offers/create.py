@@ -35,7 +35,7 @@ from moorage.usecases.decide.search_result import Observation
 from moorage.usecases.decide.solution import DecisionOptions, request_for
 from moorage.usecases.effects.lease_timers import first_timers
 from moorage.usecases.ensembles.create import described_ensemble
-from moorage.usecases.leases.create import check_no_alternatives, check_placeless
+from moorage.usecases.leases.create import check_leasable, check_placeless
 from moorage.usecases.leases.shaping import check_members
 from moorage.usecases.offers.no_window import no_window_refusal
 from moorage.usecases.offers.requests import (
@@ -331,11 +331,11 @@ def _ensemble(env: UseCaseEnvironment, caller: Caller, request: OfferRequest) ->
         )
     if request.description is not None:
         ensemble = described_ensemble(env, caller, request.description)
-        check_no_alternatives(ensemble)
+        check_leasable(ensemble)
         return ensemble
     assert request.ensemble_id is not None
     ensemble = own_ensemble(env.store, caller, request.ensemble_id)
-    check_no_alternatives(ensemble)
+    check_leasable(ensemble)
     check_placeless(env.store, env.store.snapshot(), ensemble)
     return ensemble
 

@@ -122,7 +122,7 @@ def early_end_warnings(
     first = bookings[0]
     if first.yields_to is None or first.declared_end is None:
         return
-    owner, ends = ensemble.project_id, first.period.end
+    owner, ends = ensemble.project_of(name.role), first.period.end
     known = _eviction(store, first.consumer)
     if known is not None and known.details.get("ends") == format_instant(ends):
         return

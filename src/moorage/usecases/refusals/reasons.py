@@ -7,8 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.deadline import TimeExpired
-from moorage.domain.ensembles import EnsembleChange
-from moorage.domain.explain import Relaxation, Stage
+from moorage.domain.explain import EnsembleChange, Relaxation, Stage
 from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.engine.capacity.starts import Starts

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import EnsembleChange
-from moorage.domain.explain import Conflict, Element, Relaxation
+from moorage.domain.explain import Conflict, Element, EnsembleChange, Relaxation
 from moorage.domain.period import FOREVER, SECOND, Period, format_duration, format_instant
 from moorage.domain.words import counted
 from moorage.usecases.decide.request import LeasePromise

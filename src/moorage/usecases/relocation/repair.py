@@ -58,12 +58,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import (
-        Ensemble,
-        EnsembleChange,
-        MemberName,
-        PolicyStatement,
-    )
+    from moorage.domain.ensembles import Ensemble, MemberName, PolicyStatement
+    from moorage.domain.explain import EnsembleChange
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.engine.state.snapshot import Snapshot

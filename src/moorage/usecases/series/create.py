@@ -22,7 +22,7 @@ from moorage.domain.quotas import QuotaName
 from moorage.domain.recurrence import Recurrence, local_time_at
 from moorage.domain.series import Series, SeriesState, SkippedOccurrence
 from moorage.usecases.ensembles.create import described_ensemble
-from moorage.usecases.leases.create import check_no_alternatives
+from moorage.usecases.leases.create import check_leasable
 from moorage.usecases.leases.shaping import (
     check_margins,
     check_members,
@@ -262,7 +262,7 @@ def _described(
     if len(request.name) + len(f"-{limits.occurrences}") > _LONGEST_NAME:
         raise InvalidDescription("the name is too long for names of its leases", path="series.name")
     model = described_ensemble(env, caller, request.description)
-    check_no_alternatives(model)
+    check_leasable(model)
     check_members(limits, model)
     series = Series(
         id=identity.id,

@@ -60,31 +60,6 @@ def every_ensemble(
         page = Page(at_once, some[-1].id)
 
 
-def list_decisions(
-    env: Environment,
-    caller: Caller,
-    page: Page,
-    *,
-    ensemble_id: str | None = None,
-    all_projects: bool = False,
-) -> Sequence[Decision]:
-    """The caller's decisions, newest first; with `ensemble_id` only those of that ensemble.
-
-    Raises:
-        Forbidden: a tenant asked for another project's decisions.
-        NotFound: no such ensemble, or no decision with the page's marker, for this caller.
-    """
-    if page.marker is not None:
-        own_decision(env.store, caller, page.marker)
-    if ensemble_id is not None:
-        ensemble = own_ensemble(env.store, caller, ensemble_id)
-        return env.store.decisions(
-            project_id=ensemble.project_id, ensemble_id=ensemble.id, page=page
-        )
-    project = visible_project(caller, all_projects=all_projects, project_id=None)
-    return env.store.decisions(project_id=project, page=page)
-
-
 def list_refusals(  # noqa: PLR0913 - each filter of a listing has its name
     env: Environment,
     caller: Caller,
@@ -108,16 +83,6 @@ def list_refusals(  # noqa: PLR0913 - each filter of a listing has its name
     return env.store.refusals(
         project_id=project, ensemble=ensemble, stage=stage, since=since, page=page
     )
-
-
-def list_claims(env: Environment, caller: Caller, decision_id: str, page: Page) -> Sequence[Claim]:
-    """A page of the claims of a decision, oldest first.
-
-    Raises:
-        NotFound: no such decision for this caller.
-    """
-    decision = own_decision(env.store, caller, decision_id)
-    return env.store.claims(decision_id=decision.id, page=page)
 
 
 def list_bookings(

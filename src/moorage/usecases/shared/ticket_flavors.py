@@ -50,7 +50,9 @@ def ticket_flavors(
     return tuple(
         ticket_flavor(ensemble.name, role, decision.ticket)
         for role in ensemble.roles
-        if role.kind == SERVER and not role.alternatives
+        if role.kind == SERVER
+        and not role.alternatives
+        and (role.share is None or role.share.joined)
     )
 
 
@@ -86,17 +88,21 @@ def flavor_creation(
 ) -> Iterator[PutEffect]:
     """The effects that create the flavors of a new decision now, and delete them when it lapses.
 
-    None unless the service manages flavors in Nova.
+    Each project may use those of its own roles. None unless the service manages flavors in Nova.
     """
     if not env.limits.ticket_flavors:
         return
     flavors = ticket_flavors(env.store, decision, ensemble)
     if not flavors:
         return
-    details = {"flavors": [_body(one) for one in flavors]}
     kind = EffectKind.CREATE_FLAVORS
     made = decision.created_at
-    yield _effect(kind, decision.ticket, decision, made, made, details)
+    of_project: dict[str, list[object]] = {}
+    for one in flavors:
+        of_project.setdefault(ensemble.project_of(one.role), []).append(_body(one))
+    for project, some in of_project.items():
+        details = {"flavors": some}
+        yield _effect(kind, decision.ticket, decision, made, made, details, project)
     yield from flavor_deletion(env, decision, ensemble, decision.created_at, decision.expires_at)
 
 
@@ -180,20 +186,23 @@ def _under_way_until(creation: Effect, timeout: Duration, now: Instant) -> Insta
     return creation.updated_at + timeout  # a failed attempt may have been cut off
 
 
-def _effect(
+def _effect(  # noqa: PLR0913, PLR0917 - what an effect says
     kind: EffectKind,
     subject: str,
     of: Decision | Lease,
     due: Instant,
     now: Instant,
     details: Mapping[str, object],
+    project: str | None = None,
 ) -> PutEffect:
+    """The effect, for another project than that of the decision or lease if one is given."""
+    other = () if project in {None, of.project_id} else (project,)
     return PutEffect(
         Effect(
-            id=fact_id(kind, of.id, due),
+            id=fact_id(kind, of.id, due, *other),
             kind=kind,
             subject=subject,
-            project_id=of.project_id,
+            project_id=project or of.project_id,
             due=due,
             not_before=due,
             details=MappingProxyType(dict(details)),

@@ -188,7 +188,7 @@ def _of_decision(store: Store, name: ResourceClass) -> PlaceHolder | None:
         words=f"the ticket of {member} of ensemble {ensemble.name}",
         decision_id=decision.id,
         ensemble_id=ensemble.id,
-        project_id=ensemble.project_id,
+        project_id=ensemble.project_of(role),
         role=role,
         index=parsed.index,
         decision=decision,

@@ -17,7 +17,7 @@ from moorage.domain.quotas import QuotaName
 from moorage.domain.waitlist import WaitlistEntry, WaitsFor, needed
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.create import ensemble_from_description
-from moorage.usecases.leases.create import check_no_alternatives, create_lease, made_before
+from moorage.usecases.leases.create import check_leasable, create_lease, made_before
 from moorage.usecases.leases.shaping import check_margins, checked_end, checked_lead, checked_start
 from moorage.usecases.shared.access import made_by_request, own_ensemble
 from moorage.usecases.shared.quotas import defaults
@@ -189,7 +189,7 @@ def _requested_ensemble(env: UseCaseEnvironment, caller: Caller, request: LeaseR
     else:
         assert request.ensemble_id is not None, "a lease is of one of them"
         ensemble = own_ensemble(env.store, caller, request.ensemble_id)
-    check_no_alternatives(ensemble)
+    check_leasable(ensemble)
     return ensemble
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Integer, bindparam, delete, false, func, insert, select, 
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, HoldExpired, NameTaken, NotFound
 from moorage.domain.period import MINUTE
-from moorage.domain.quotas import QuotaName, too_much_held
+from moorage.domain.quotas import QuotaName, too_much_held, too_much_held_by
 from moorage.domain.refusal_commands import to_place
 from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write
 from moorage.store.database.statements import chunks
@@ -133,6 +133,11 @@ _s = tables.member_servers.c
 _SERVERS: Final = select(_s.server).where(_s.ensemble_id == OF)
 _NEW_SERVERS: Final = insert(tables.member_servers)
 _NO_SERVERS: Final = delete(tables.member_servers).where(_s.ensemble_id == OF, _s.server.in_(_SOME))
+_h = tables.shares.c
+_SHARES: Final = select(_h.id).where(_h.ensemble_id == OF)
+_NEW_SHARES: Final = insert(tables.shares)
+_NO_SHARES: Final = delete(tables.shares).where(_h.id.in_(_SOME))
+_NO_SHARES_LEFT: Final = delete(tables.shares).where(_h.ensemble_id == OF)
 _STANDING: Final = select(_b.provider).where(_b.consumer.in_(_SOME)).distinct()
 
 _SURPLUS: Final = (
@@ -187,6 +192,8 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         _list_servers(batch, ensemble.id, _bookers(ensemble), _servers(batch, ensemble.id))
         kept = _is_exclusive(batch, ensemble.id)
     _list_exclusive(batch, ensemble.id, kept=kept, keeps=ensemble.keeps_others_out)
+    if ensemble.shared_roles:
+        _list_shares(batch, ensemble)
 
 
 def _is_exclusive(batch: Batch, ensemble_id: str) -> bool:
@@ -266,6 +273,18 @@ def _list_servers(
         batch.connection.do(_NEW_SERVERS, rows)
 
 
+def _list_shares(batch: Batch, ensemble: Ensemble) -> None:
+    """Say which projects an ensemble's roles belong to; a role that has some keeps having one."""
+    wanted = {share.id: share.project_id for _, share in ensemble.shared_roles}
+    stored = frozenset(batch.connection.scalars(_SHARES, {"of": ensemble.id}))
+    for some in chunks(stored - wanted.keys()):
+        batch.connection.do(_NO_SHARES, {"some": some})
+    if fresh := [one for one in wanted if one not in stored]:
+        mine = {"ensemble_id": ensemble.id}
+        rows = [{"id": one, "project_id": wanted[one], **mine} for one in fresh]
+        batch.connection.do(_NEW_SHARES, rows)
+
+
 def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     """See `DeleteEnsemble`.
 
@@ -282,6 +301,7 @@ def drop_ensemble(batch: Batch, ensemble_id: str) -> None:
     _list_members(batch, ensemble_id, {})
     _list_servers(batch, ensemble_id, frozenset(), _servers(batch, ensemble_id))
     _list_exclusive(batch, ensemble_id, kept=_is_exclusive(batch, ensemble_id), keeps=False)
+    batch.connection.do(_NO_SHARES_LEFT, {"of": ensemble_id})
     batch.connection.do(_ENSEMBLE.delete, {"of": ensemble_id})
 
 
@@ -332,12 +352,14 @@ def bound_held(batch: Batch, change: BoundHeld) -> None:
     """See `BoundHeld`.
 
     Raises:
-        QuotaExceeded: the project holds more.
+        QuotaExceeded, OtherQuotaExceeded: the project holds more.
     """
     held = bookings.held(batch.connection, change.project_id, now=batch.now)
     quota = leases.quota(batch.connection, change.project_id)
     limit = change.limit if quota is None else quota.limits.get(QuotaName.HELD, change.limit)
     if held > limit:
+        if not change.disclosed:
+            raise too_much_held_by(change.project_id, requested=change.requested)
         used = max(held - change.requested, 0)
         raise too_much_held(limit=limit, used=used, requested=change.requested)
 

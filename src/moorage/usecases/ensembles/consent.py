@@ -1,0 +1,74 @@
+"""The consent of other projects to the roles of an ensemble that belong to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import PutEvent
+from moorage.domain.derived_events import share_event
+from moorage.domain.errors import ConsentMissing, InvalidDescription
+from moorage.domain.refusal_commands import to_accept_share, to_offer_first
+from moorage.domain.shares import Share, ShareState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.describe import RoleDescription
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.usecases.ports import Ids
+
+
+def owned_role(
+    ids: Ids, role: Role, described: RoleDescription, project_id: str, path: str
+) -> Role:
+    """The role of an ensemble of `project_id`, offered to the project that its description names.
+
+    Whether there is such a project cannot be known here: then nobody accepts it.
+
+    Raises:
+        InvalidDescription: the project is the ensemble's own.
+    """
+    if described.project is None:
+        return role
+    if described.project == project_id:
+        raise InvalidDescription(
+            f"role {role.name} is the ensemble's own project's already: leave out its project",
+            path=f"{path}.project",
+        )
+    return replace(role, share=Share(ids.uuid(), described.project))
+
+
+def check_consent(ensemble: Ensemble, *, stored: bool = True) -> None:
+    """Check that every other project with members has accepted its roles as they are now.
+
+    A decision writes the ensemble, and so does a consent that is given or revoked: of the two the
+    later one conflicts.
+
+    Args:
+        ensemble: the ensemble to decide.
+        stored: whether it is stored, so that its shares can be accepted.
+
+    Raises:
+        ConsentMissing: one has not.
+    """
+    for role, share in ensemble.shared_roles:
+        if share.state is not ShareState.ACCEPTED and ensemble.count(role.name):
+            remedy = to_accept_share(share.id) if stored else to_offer_first()
+            raise ConsentMissing(role.name, share.project_id, remedy)
+
+
+def offers(after: Ensemble, before: Ensemble | None = None) -> Iterator[PutEvent]:
+    """The events of the roles that are offered in `after`, and were not in `before`."""
+    known = frozenset[str]()
+    if before is not None:
+        known = frozenset(share.id for _, share in before.shared_roles)
+    for role, share in after.shared_roles:
+        if share.id not in known:
+            yield PutEvent(share_event(after, role.name, share, share.project_id))
+
+
+def revocations(ensemble: Ensemble, role: Role, share: Share) -> Iterator[PutEvent]:
+    """The events of a share that is revoked, one for either project."""
+    for project in (ensemble.project_id, share.project_id):
+        yield PutEvent(share_event(ensemble, role.name, share, project))

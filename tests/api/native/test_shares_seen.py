@@ -1,0 +1,144 @@
+"""What each project sees of an ensemble that they share, route by route."""
+
+import json
+from typing import Any, TypeAlias
+
+import pytest
+from tests.api.native.conftest import refused
+from tests.api.native.shops import APART, SIZE, STRANGER, Shop, accepted, offered, placed
+
+from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.ports import Caller
+
+__all__ = ["accepted", "offered", "placed"]
+RouteCall: TypeAlias = tuple[str, str, Any]
+
+
+def test_the_other_project_sees_its_own_and_no_more(placed: Shop) -> None:
+    server = placed.boot("web[0]", TENANT)
+    texts = [
+        json.dumps(placed.seen(OTHER)),
+        placed.service.call("GET", f"/ensembles/{placed.id}/members", caller=OTHER).text,
+        placed.service.call("GET", f"/decisions/{placed.decision()}", caller=OTHER).text,
+    ]
+    for text in texts:
+        assert "secret" not in text
+        assert server not in text
+    seen = placed.seen(OTHER)
+    web, db = seen["members"]
+    assert (web["name"], web["count"], web["resources"], web["flavor"]) == ("web", 2, {}, None)
+    assert (db["resources"], db["project_id"]) == (SIZE, "project-b")
+    assert [one["name"] for one in seen["policies"]] == ["db-apart", "pair"]
+    assert [one["name"] for one in seen["decision"]["policies"]] == ["db-apart", "pair"]
+    assert (seen["metadata"], seen["user_id"]) == ({}, "")
+    mine = placed.members(TENANT)
+    assert {name: one["domains"] for name, one in placed.members(OTHER).items()} == {
+        name: one["domains"] for name, one in mine.items()
+    }
+
+
+def test_the_owner_sees_where_others_stand_but_not_their_servers(placed: Shop) -> None:
+    server = placed.boot("db[0]")
+    claim = placed.claim("db[1]").json["claim"]["id"]
+    for path in ("", "/members"):
+        text = placed.service.call("GET", f"/ensembles/{placed.id}{path}").text
+        assert server not in text
+        assert claim not in text
+    members = placed.members(TENANT)
+    assert (members["db[0]"]["status"], members["db[0]"]["server_id"]) == ("active", None)
+    assert members["db[0]"]["domains"]
+    assert placed.members(OTHER)["db[0]"]["server_id"] == server
+    assert placed.members(OPERATOR)["db[0]"]["server_id"] == server
+
+
+ENSEMBLE_ROUTES: list[RouteCall] = [
+    ("GET", "/ensembles/{ensemble}", None),
+    ("GET", "/ensembles/{ensemble}/members", None),
+    ("GET", "/ensembles/{ensemble}/members/db[0]", None),
+    ("GET", "/decisions/{decision}", None),
+    ("GET", "/decisions/{decision}/claims", None),
+    (
+        *("POST", "/decisions/{decision}/claims"),
+        {"claim": {"member": "db[0]", "server": {"resources": SIZE}}},
+    ),
+]
+"""What a project that takes part may do."""
+OWNERS_ROUTES: list[RouteCall] = [
+    ("PATCH", "/ensembles/{ensemble}", {"ensemble": {"metadata": {}}}),
+    ("DELETE", "/ensembles/{ensemble}", None),
+    ("POST", "/ensembles/{ensemble}/extend", {"extend": {"role": "db", "count": 1}}),
+    ("POST", "/ensembles/{ensemble}/shrink", {"shrink": {"role": "db", "count": 1}}),
+    ("PUT", "/ensembles/{ensemble}/headroom", {"headroom": {"role": "db", "count": 1}}),
+    ("GET", "/ensembles/{ensemble}/survivability", None),
+    ("POST", "/ensembles/{ensemble}/members", {"member": {"role": {"name": "db", "count": 1}}}),
+    ("DELETE", "/ensembles/{ensemble}/members/db[0]", None),
+    ("GET", "/ensembles/{ensemble}/policies", None),
+    ("GET", "/ensembles/{ensemble}/policies/db-apart", None),
+    ("PUT", "/ensembles/{ensemble}/policies/db-apart", {"policy": APART}),
+    ("DELETE", "/ensembles/{ensemble}/policies/db-apart", None),
+    ("POST", "/decisions", {"decision": {"ensemble_id": "{ensemble}"}}),
+    ("PATCH", "/decisions/{decision}", {"decision": {"hold": "PT20M"}}),
+    ("DELETE", "/decisions/{decision}", None),
+    ("POST", "/decisions/{decision}/confirm", None),
+    ("GET", "/decisions/{decision}/explanation", None),
+    ("GET", "/stacks/{ensemble}", None),
+]
+"""What only the project of the ensemble may do."""
+SHARE_ROUTES: list[RouteCall] = [("GET", "/shares/{share}", None)]
+
+
+def answered(shop: Shop, share: str, decision: str, route: RouteCall, who: Caller) -> int:
+    method, path, body = route
+    names = {"ensemble": shop.id, "share": share, "decision": decision}
+    filled = path.format(**names)
+    sent = None if body is None else json.loads(json.dumps(body).replace("{ensemble}", shop.id))
+    headers = {"If-Match": "*"}
+    answer = shop.service.call(method, filled, sent, caller=who, headers=headers)
+    assert answer.status_code == 404 or "secret" not in answer.text
+    return answer.status_code
+
+
+@pytest.mark.parametrize("state", ["joined", "offered", "revoked", "stranger"])
+def test_every_route_is_scoped(placed: Shop, state: str) -> None:
+    decision = placed.decision()
+    who = STRANGER if state == "stranger" else OTHER
+    if state == "offered":
+        assert placed.revoke(TENANT).status_code == 200
+        assert placed.change(members=[{"name": "db", "count": 1}]).status_code == 200
+    elif state == "revoked":
+        assert placed.revoke(TENANT).status_code == 200
+    share = placed.share
+    for route in ENSEMBLE_ROUTES:
+        status = answered(placed, share, decision, route, who)
+        assert (status < 300) == (state == "joined"), (route, status)
+        assert state == "joined" or status == 404, (route, status)
+    for route in OWNERS_ROUTES:
+        assert answered(placed, share, decision, route, who) == 404, route
+    for route in SHARE_ROUTES:
+        assert answered(placed, share, decision, route, who) == (200, 404)[state == "stranger"]
+    listed = placed.service.call("GET", "/shares", caller=who).json["shares"]
+    assert [one["status"] for one in listed] == {
+        "joined": ["accepted"],
+        "stranger": [],
+    }.get(state, [state])
+    assert placed.service.call("GET", "/ensembles", caller=who).json["ensembles"] == []
+    assert placed.service.call("GET", "/decisions", caller=who).json["decisions"] == []
+
+
+def test_only_operators_list_every_share(placed: Shop) -> None:
+    query = {"all_projects": "true"}
+    seen = placed.service.call("GET", "/shares", caller=OPERATOR, query=query)
+    assert len(seen.json["shares"]) == 1
+    refused(placed.service.call("GET", "/shares", query=query), 403, "forbidden")
+
+
+def test_shares_are_paged(service: Service) -> None:
+    for number in range(3):
+        Shop(service, name=f"shop-{number}")
+    first = service.call("GET", "/shares", caller=OTHER, query={"limit": 2}).json
+    marker = first["shares"][-1]["id"]
+    rest = service.call("GET", "/shares", caller=OTHER, query={"marker": marker}).json
+    names = [one["ensemble"] for one in (*first["shares"], *rest["shares"])]
+    assert names == ["shop-0", "shop-1", "shop-2"]
+    answer = service.call("GET", "/shares", caller=STRANGER, query={"marker": marker})
+    refused(answer, 404, "not_found")
