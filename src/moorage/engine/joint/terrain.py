@@ -197,6 +197,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut the terrain of a request from a snapshot."""
     hosts = _hosts(snapshot, _servers(snapshot, request))
     rows = hosts.rows
+    domains = snapshot.domains if hosts.servers else snapshot.domains_of_hosts
     words = set(_named_strings(request))
     topology = snapshot.topology
     devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
@@ -218,7 +219,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         },
         topology=topology,
         levels={
-            level: (snapshot.domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
+            level: (domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
             for level in _levels(topology)
         },
         occupants_of=_occupants(snapshot, rows, request.period),
@@ -311,14 +312,18 @@ def _occupants(
     snapshot: Snapshot, rows: Ints, period: Period
 ) -> Callable[[int], Sequence[Occupant]]:
     """A cached lookup of a host's occupants, with a fast path for hosts with nothing below them."""
-    parents = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    parents[snapshot.parent[snapshot.alive & (snapshot.parent >= 0)]] = True
-    parents[list(snapshot.locations.on_host)] = True
+
+    @cache
+    def parents() -> Bools:
+        found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+        found[snapshot.parent[snapshot.alive & (snapshot.parent >= 0)]] = True
+        found[list(snapshot.locations.on_host)] = True
+        return found
 
     @cache
     def of(row: int) -> Sequence[Occupant]:
         host = int(rows[row])
-        if parents[host]:
+        if parents()[host]:
             return snapshot.occupants(host, period)
         live = snapshot.consumers_in(host, period)
         return tuple(one for one in snapshot.state(host).occupants if one.consumer in live)

@@ -239,8 +239,10 @@ class Snapshot(LedgerColumns):
             found[root] = any(
                 one.consumer not in without and forbids(one) for one in self.occupants(root, period)
             )
-        for host, servers in self.locations.on_host.items():
-            found[host] |= found[list(servers)].any()
+        if self.offered_by:
+            servers = np.array(list(self.offered_by))
+            hosts = self.locations.hosts[servers[found[servers]]]
+            found[hosts[hosts >= 0]] = True
         return found
 
     def domains(self, level: Level) -> Rows:
@@ -258,6 +260,10 @@ class Snapshot(LedgerColumns):
             return numbers
         hosts = self.locations.hosts
         return np.where(hosts >= 0, numbers[hosts], -1)
+
+    def domains_of_hosts(self, level: Level) -> Rows:
+        """[P] the same but for server providers, so that nobody asks where these are."""
+        return self._domains(level).numbers
 
     def domain_names(self, level: Level) -> tuple[str, ...]:
         """Domain number -> name; at the levels `host` and `server` the root provider's name."""
