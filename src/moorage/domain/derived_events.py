@@ -196,9 +196,16 @@ def share_event(ensemble: Ensemble, role: str, share: Share, project_id: str) ->
     return DerivedEvent(f"share.{share.state}", project_id, share.id, 0, body)
 
 
-def violated_policy(ensemble: Ensemble, policy: str) -> DerivedEvent:
-    """The event of a required policy that a server of others breaks by its arrival."""
-    body = {"policy": policy, "because": "foreign_server"}
+FOREIGN_SERVER: Final = "foreign_server"
+SERVER_MOVED: Final = "server_moved"
+
+
+def violated_policy(ensemble: Ensemble, policy: str, because: str) -> DerivedEvent:
+    """The event of a required policy that is broken by what does not ask it.
+
+    That is the arrival of a server of others, or the move of a server with slices on it.
+    """
+    body = {"policy": policy, "because": because}
     return DerivedEvent("policy.violated", ensemble.project_id, ensemble.id, 0, body)
 
 

@@ -14,6 +14,7 @@ from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.describe import read_ensemble
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.ports import Caller
+from moorage.usecases.server_providers.lifecycle import ServerProviderSweeper
 from moorage.wire.ensembles import Ensemble
 
 from tests.api.native.conftest import refused  # isort: skip
@@ -123,6 +124,31 @@ def test_compliance_is_judged_after_a_move(service: Service) -> None:
     assert broken() == ["near"]
 
 
+def test_a_move_that_breaks_policies_is_told(service: Service) -> None:
+    near = {"name": "near", "type": "affinity", "members": ["s"], "level": "rack"}
+    wish = {**near, "name": "wish", "strength": {"preferred": 1}}
+    apart = {"type": "anti-affinity", "members": ["s"]}
+    found = made(service, described(near, wish, apart, count=2))
+    ids = (str(UUID(int=number, version=4)) for number in (8, 9))
+    for member, id_ in zip(("s[0]", "s[1]"), ids, strict=True):
+        path = f"/decisions/{found['decision']['id']}/claims"
+        answer = service.call("POST", path, {"claim": {"member": member}})
+        assert answer.status_code == 201, answer.text
+        path = f"/claims/{answer.json['claim']['id']}"
+        answer = service.call("PATCH", path, {"claim": {"server_id": id_, "status": "active"}})
+        assert answer.status_code == 200, answer.text
+    sweeper = ServerProviderSweeper(service.env)
+    sweeper.run_round()
+    put(service, VMS[0], "project-a", "h3")
+    sweeper.run_round()
+    events = service.call("GET", "/events", query={"type": "policy.violated"}).json["events"]
+    assert [one["body"] for one in events] == [{"policy": "near", "because": "server_moved"}]
+    put(service, VMS[0], "project-a", "h1")
+    sweeper.run_round()
+    again = service.call("GET", "/events", query={"type": "policy.violated"}).json["events"]
+    assert again == events
+
+
 def test_a_slice_or_else_a_server(service: Service) -> None:
     role = {"name": "s", "count": 5, "alternatives": [SESSION, {"flavor": "m1.small"}]}
     found = made(service, {"name": "e", "members": [role]})
@@ -173,6 +199,18 @@ def test_what_is_shared_no_more_is_used_no_more(service: Service) -> None:
     refused(ask(service, described(on_server=third)), 409, "infeasible")
     [member] = service.call("GET", f"{path}/members").json["members"]
     assert (member["server_provider"], member["status"]) == (third, "held")
+
+
+def test_who_refers_to_slices_means_the_hosts_of_their_servers(service: Service) -> None:
+    first = made(service, described(on_server=VMS[0]))["ensemble"]
+    between = [["w"], [f"ensemble:{first['id']}"]]
+    apart = {"type": "separation", "between": between, "level": "host"}
+    role = {"name": "w", "count": 9, "resources": {"VCPU": 1}}
+    body = {"name": "beside", "members": [role], "policies": [apart]}
+    found = made(service, body)
+    path = f"/ensembles/{found['ensemble']['id']}/members"
+    members = service.call("GET", path, caller=OPERATOR).json["members"]
+    assert {one["host"] for one in members} == {"h2", "h3"}
 
 
 def test_a_port_is_always_its_own(service: Service) -> None:

@@ -57,12 +57,14 @@ class Kept:
         rack = [3 * ((number - 1) // 3) + n for n in (1, 2, 3)]
         return next(self.hosts()[f"h{n}"] for n in rack if n != number)
 
-    def put(self, host: str, project: str = "other", server: str = "") -> Any:
+    def put(
+        self, host: str, project: str = "other", server: str = "", resources: Any = SMALL
+    ) -> Any:
         server = server or str(uuid4())
         path = f"/placement/allocations/{server}"
         before = self.client.simulate_get(path, headers=PLACEMENT).json
         body = {
-            "allocations": {host: {"resources": SMALL}},
+            "allocations": {host: {"resources": resources}},
             "project_id": project,
             "user_id": "ann",
             "consumer_generation": before.get("consumer_generation"),
@@ -154,6 +156,34 @@ def test_a_whole_rack_is_kept(serve: Serve) -> None:
     assert kept.neighbour() not in kept.offered()
     assert len(kept.offered()) == 6
     assert kept.put(kept.neighbour()).status_code == 409
+
+
+def test_isolation_keeps_what_exclusive_keeps(serve: Serve) -> None:
+    kept = Kept(serve(), type="isolate", at="host", on_violation="refuse")
+    assert kept.put(kept.host).status_code == 409
+    assert kept.put(kept.neighbour()).status_code == 204
+    port = Kept(serve(), type="isolate", at="vnic", on_violation="refuse")
+    assert port.put(port.host).status_code == 204
+    assert port.told() == []
+
+
+def test_slices_on_a_servers_host_are_judged_like_servers(serve: Serve) -> None:
+    kept = Kept(serve(), type="isolate", at="host", on_violation="refuse")
+    server, slice_ = str(uuid4()), {"CUSTOM_SESSION": 1}
+    assert kept.put(kept.host, kept.project, server).status_code == 204
+    body = {"resources": {"CUSTOM_SESSION": 9}, "shared_with": "everyone"}
+    path = f"/v1/server-providers/{server}"
+    answer = kept.client.simulate_put(path, json={"server_provider": body}, headers=ADMIN)
+    assert answer.status_code == 200, answer.text
+    provider = answer.json["server_provider"]["id"]
+    assert kept.put(provider, resources=slice_).status_code == 409
+    assert kept.put(provider, kept.project, resources=slice_).status_code == 204
+    # The server may leave, and then everybody may have slices of it.
+    assert kept.put(kept.neighbour(), kept.project, server).status_code == 204
+    assert kept.put(provider, resources=slice_).status_code == 204
+    # But it does not come back with them.
+    assert kept.put(kept.host, kept.project, server).status_code == 409
+    assert kept.compliance() == []
 
 
 def test_against_everybody_the_own_project_is_kept_out_too(serve: Serve) -> None:

@@ -11,6 +11,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.placement import Place
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import total
+from moorage.engine.state.server_locations import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -87,14 +88,21 @@ def locate_members(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
         references=MappingProxyType(
             {
                 other: frozenset(
-                    place_of(snapshot, bookings).host
+                    snapshot.uuids[row]
                     for consumer in consumers
                     if (bookings := bookings_of(snapshot, consumer))
+                    for row in _stands_at(snapshot, place_of(snapshot, bookings))
                 )
                 for other, consumers in ensemble.references.items()
             }
         ),
     )
+
+
+def _stands_at(snapshot: Snapshot, place: Place) -> set[int]:
+    """Rows of a place's host, and of the server on it where it is a slice."""
+    row = snapshot.row_of[place.host]
+    return {row, int(snapshot.locations.hosts[row])} - {NOWHERE}
 
 
 def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:

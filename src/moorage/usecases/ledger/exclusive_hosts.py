@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moorage.domain.changes import PutEvent
-from moorage.domain.derived_events import violated_policy
+from moorage.domain.derived_events import FOREIGN_SERVER, violated_policy
 from moorage.domain.ensembles import KEEPING, OnViolation, Phase
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
@@ -129,22 +129,32 @@ class _Arrival:
         Raises:
             WrongState: a host is leased whole to others, or a policy refuses foreign servers.
         """
-        uuid, snapshot = self.write.consumer.uuid, self.snapshot
+        snapshot = self.snapshot
         stay = Period(snapshot.taken_at, _end(snapshot, self.write, self.notice))
-        stranger: Occupant | None = None
+        newcomers: tuple[Occupant, ...] = ()
         for owner in self._owners(known, stay):
-            if _is_own(owner, uuid):
-                continue
-            if stranger is None:
-                tags = _tags(self.store, uuid)
-                stranger = Occupant(uuid, self.write.consumer.project_id, tags)
-            for statement in _keeping(owner):
-                closed = providers_closed_by(snapshot, owner, statement, stranger, stay)
+            newcomers = newcomers or tuple(self._newcomers(stay))
+            strangers = [one for one in newcomers if not _is_own(owner, one.consumer)]
+            for statement in _keeping(owner) if strangers else ():
+                closed = np.logical_or.reduce(
+                    [
+                        providers_closed_by(snapshot, owner, statement, one, stay)
+                        for one in strangers
+                    ]
+                )
                 if closed[list(self.had)].any():
                     continue  # the domain is shared already, whoever refused it then
                 for row in self.entered:
                     if closed[row]:
                         yield self._broken(owner, statement, row, default)
+
+    def _newcomers(self, stay: Period) -> Iterator[Occupant]:
+        """The consumer itself, and who has slices of it."""
+        uuid = self.write.consumer.uuid
+        yield Occupant(uuid, self.write.consumer.project_id, _tags(self.store, uuid))
+        for row, server in self.snapshot.offered_by.items():
+            if server == uuid:
+                yield from self.snapshot.occupants(row, stay)
 
     def _broken(
         self, owner: Ensemble, statement: PolicyStatement, row: int, default: OnViolation
@@ -154,7 +164,7 @@ class _Arrival:
             raise WrongState(f"{name} is leased to others during this server's stay")
         if statement.refuses(default):
             raise WrongState(f"{name} is exclusive to others during this server's stay")
-        return PutEvent(violated_policy(owner, statement.name))
+        return PutEvent(violated_policy(owner, statement.name, FOREIGN_SERVER))
 
     def _owners(self, known: ExclusiveEnsembles, stay: Period) -> Iterable[Ensemble]:
         """The ensembles that may keep one of the hosts: with members there, or in its domains."""
