@@ -15,6 +15,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
 from moorage.domain.leases import Lease, LeaseState
 from moorage.domain.period import Period
+from moorage.domain.server_providers import ServerProvider
 from moorage.domain.waitlist import WaitlistEntry
 
 BODIES = {one.name: set(one.body) for one in EVENT_TYPES}
@@ -43,6 +44,9 @@ class Stood:
 
     def window(self, id_: str) -> CapacityWindow:
         return CapacityWindow(id_, WindowKind.MAINTENANCE, ("h1", "h2"), Period(5, 9))
+
+    def server_provider(self, id_: str) -> ServerProvider | None:
+        return None if id_ == "gone" else ServerProvider(id_, "s", "owner", frozenset({"p"}))
 
     def owner(self, id_: str) -> tuple[str, str]:
         raise AssertionError(id_)
@@ -131,6 +135,28 @@ def test_a_claim_in_a_lease_is_told_of_both() -> None:
     active = replace(claim, state=ClaimState.ACTIVE)
     assert told(PutClaim(active, "building")) == ["claim.active"]
     assert told(PutClaim(active, "active")) == []
+
+
+def test_a_slice_is_told_to_the_owner_of_its_server_too() -> None:
+    claim = Claim(
+        *("c", "d", "e", "p", MemberName("web", 0), ClaimState.BUILDING),
+        server_provider="o",
+        resources={"CUSTOM_SESSION": 2},
+    )
+    assert told(PutClaim(claim, None)) == ["claim.building", "slice.claimed"]
+    assert told(PutClaim(replace(claim, server_provider="gone"), None)) == ["claim.building"]
+    for state, word in (
+        (ClaimState.ACTIVE, "active"),
+        (ClaimState.FAILED, "gone"),
+        (ClaimState.EXPIRED, "gone"),
+        (ClaimState.ENDED, "gone"),
+    ):
+        after = PutClaim(replace(claim, state=state), "building")
+        assert told(after) == [f"claim.{state}", f"slice.{word}"]
+        found = [*derive_events((after,), Stood())][1]
+        assert (found.project_id, found.subject, found.body["project"]) == ("owner", "c", "p")
+    stranger = [*derive_events((PutClaim(replace(claim, project_id="q"), None),), Stood())]
+    assert stranger[1].body["project"] is None
 
 
 @pytest.mark.parametrize("text", ["", "1", "-", "1-", "01-2", "1-0x2", "A-1", "1-2-3", "\uff11-2"])

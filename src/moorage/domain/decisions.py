@@ -10,7 +10,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.placement import Place
     from moorage.domain.requests import Objective
+    from moorage.domain.resources import Amounts
 
 
 class DecisionState(StrEnum):
@@ -242,8 +242,10 @@ class Claim:
     updated_at: Instant = 0
     lease_id: str | None = None
     """The lease whose place it is, as `Decision.lease_id`."""
-    kind: MemberKind = MemberKind.SERVER
-    """What the member is, as it was placed."""
+    server_provider: str | None = None
+    """Of a slice: the id of the server provider that has its place; None: it is of a server."""
+    resources: Amounts = field(default_factory=lambda: MappingProxyType({}))
+    """Of a slice: what it takes there."""
 
     def state_at(self, now: Instant) -> ClaimState:
         """The state at `now`: lapsed after `lapses_at`, even if that is not recorded yet."""

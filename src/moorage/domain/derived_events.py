@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moorage.domain import changes
+from moorage.domain.decisions import ClaimState
 from moorage.domain.effects import ENDED, EffectKind
 from moorage.domain.events import DerivedEvent
 from moorage.domain.period import FOREVER, format_instant
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Change
-    from moorage.domain.decisions import Claim, ClaimState
+    from moorage.domain.decisions import Claim
     from moorage.domain.effects import Effect
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.server_providers import ServerProvider
     from moorage.domain.shares import Share
     from moorage.domain.waitlist import Estimate, WaitlistEntry
 
@@ -53,6 +55,9 @@ class StoredState(Protocol):
 
     def untold_refusals(self, explanation_id: str) -> int | None:
         """How many refusals had no event since one that had; None: this one has none either."""
+
+    def server_provider(self, id_: str) -> ServerProvider | None:
+        """A server provider after the changes; None: it is gone."""
 
     def window(self, id_: str) -> CapacityWindow:
         """A planned window that is deleted."""
@@ -149,12 +154,32 @@ def _claim(change: changes.PutClaim, before: StoredState) -> Iterator[DerivedEve
     one = change.claim
     if change.expected_state == one.state.value:
         return
-    del before
     body = _claim_body(one, one.state)
     yield DerivedEvent(f"claim.{one.state}", one.project_id, one.id, 0, body)
     if change.expected_state is None and one.lease_id is not None:
         claimed = {"claim": one.id, **body}
         yield DerivedEvent("lease.claimed", one.project_id, one.lease_id, 0, claimed)
+    if one.server_provider is not None:
+        offered = before.server_provider(one.server_provider)
+        if offered is not None:  # else it ends by this commit, and its owner knows
+            yield _slice(one, offered)
+
+
+def _slice(one: Claim, offered: ServerProvider) -> DerivedEvent:
+    """The event for the owner of the server, who makes and removes what the slice stands for.
+
+    Of other projects it has the id only where the owner has named it.
+    """
+    word = {ClaimState.BUILDING: "claimed", ClaimState.ACTIVE: "active"}.get(one.state, "gone")
+    body = {
+        "server_provider": offered.id,
+        "server": offered.server_id,
+        "resources": dict(one.resources),
+        "status": one.state.value,
+        "slice": one.server_id,
+        "project": one.project_id if offered.names(one.project_id) else None,
+    }
+    return DerivedEvent(f"slice.{word}", offered.project_id, one.id, 0, body)
 
 
 def _claim_body(one: Claim, state: ClaimState) -> dict[str, object]:

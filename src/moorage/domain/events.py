@@ -41,6 +41,7 @@ _ENTRY: Final = (
 )
 _SHARE: Final = ("status", "ensemble", "name", "role", "owner", "project")
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
+_SLICE: Final = ("server_provider", "server", "resources", "status", "slice", "project")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
 
@@ -200,6 +201,14 @@ EVENT_TYPES: Final = (
         "its declared end has passed and the server still runs",
         ("server", "ended", "ensemble", "member"),
     ),
+    EventType(
+        "slice.claimed",
+        "claim",
+        "a place on a server of the project is claimed for a slice",
+        _SLICE,
+    ),
+    EventType("slice.active", "claim", "the slice is there, with the id `slice`", _SLICE),
+    EventType("slice.gone", "claim", "the slice has ended, or was not made in time", _SLICE),
     EventType(
         "slice.lost",
         "slice",

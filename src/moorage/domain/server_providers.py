@@ -42,6 +42,10 @@ class ServerProvider:
         """Whether a project may place slices on it."""
         return self.open_to is None or project_id in self.open_to
 
+    def names(self, project_id: str) -> bool:
+        """Whether its owner knows the project: it is its own, or one it is shared with by id."""
+        return project_id == self.project_id or project_id in (self.shared_with or ())
+
 
 def provider_name(server_id: str) -> str:
     """The name of a server's provider in the ledger."""

@@ -99,7 +99,7 @@ def test_an_active_slice_follows_and_ends_with_its_server(service: Service) -> N
     path = f"/server-providers/{vm}"
     assert service.call("DELETE", path, query={"force": "true"}).status_code == 204
     assert status(service, one) == "ended"
-    told = service.call("GET", "/events", query={"type": "slice.*"}).json["events"]
+    told = service.call("GET", "/events", query={"type": "slice.lost"}).json["events"]
     assert [(one["type"], one["subject"]) for one in told] == [("slice.lost", PORT)]
 
 
@@ -119,3 +119,37 @@ def test_a_guest_is_told_when_the_owner_ends_it(service: Service) -> None:
     told = service.call("GET", "/events", caller=OTHER).json["events"]
     assert {"slice.lost", "claim.ended"} <= {event["type"] for event in told}
     assert VMS[0] not in str(told)
+
+
+def slices_told(service: Service, caller: Any) -> list[tuple[str, Any]]:
+    found = service.call("GET", "/events", query={"type": "slice.*"}, caller=caller).json["events"]
+    return [(one["type"].removeprefix("slice."), one["body"]) for one in found]
+
+
+@pytest.mark.parametrize(("shared", "project"), [(["project-b"], "project-b"), ("everyone", None)])
+def test_the_owner_is_told_of_every_claim(service: Service, shared: Any, project: Any) -> None:
+    """So a subscription can make and remove what the slice stands for."""
+    offer(service, VMS[0], TENANT, shared)
+    shown = service.call("GET", f"/server-providers/{VMS[0]}").json["server_provider"]
+    held = made(service, described(on_server=shown["id"], count=2), caller=OTHER)
+    path = f"/decisions/{held['decision']['id']}/claims"
+    for member, steps in (
+        ("s[0]", ({"status": "active", "server_id": PORT}, {"status": "ended"})),
+        ("s[1]", ({"status": "failed"},)),
+    ):
+        one = service.call("POST", path, {"claim": {"member": member}}, caller=OTHER).json["claim"]
+        for step in steps:
+            answer = service.call("PATCH", f"/claims/{one['id']}", {"claim": step}, caller=OTHER)
+            assert answer.status_code == 200, answer.text
+    told = slices_told(service, TENANT)
+    assert [(word, body["status"], body["slice"]) for word, body in told] == [
+        ("claimed", "building", None),
+        ("active", "active", PORT),
+        ("gone", "ended", PORT),
+        ("claimed", "building", None),
+        ("gone", "failed", None),
+    ]
+    for _, body in told:
+        assert (body["server_provider"], body["server"]) == (shown["id"], VMS[0])
+        assert (body["resources"], body["project"]) == ({"CUSTOM_SESSION": 1}, project)
+    assert slices_told(service, OTHER) == []

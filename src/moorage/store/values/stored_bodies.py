@@ -23,7 +23,6 @@ from moorage.domain.ensembles import (
     Group,
     GroupKind,
     Member,
-    MemberKind,
     MemberName,
     OnViolation,
     Phase,
@@ -195,7 +194,7 @@ CLAIM: Final = record(
     member=_MEMBER_NAME,
     state=choice(ClaimState),
     description=FREE,
-    kind=choice(MemberKind),
+    resources=table(PLAIN),
 )
 
 _TERMS: Final = record(Terms, period=_PERIOD, before_start=unordered(choice(Yielding)))

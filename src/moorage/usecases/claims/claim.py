@@ -18,6 +18,7 @@ from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import WrongState
 from moorage.domain.period import Period
 from moorage.domain.refusal_commands import to_place, to_see_claims, to_see_lease, to_see_places
+from moorage.domain.resources import total
 from moorage.usecases.claims.comparison import (
     Comparison,
     as_requested,
@@ -134,10 +135,12 @@ def _claim(
     lapses_at = now + claim_within(env.limits, second.lifetime)
     life = Period(now, lapses_at)
     made_claim = new_claim(ensemble, decision, second, comparison, identity, life)
-    if dry_run:
-        return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
     groups = as_requested(role, requested.lists)
     taken = narrowed(place, role, requested.resources, groups)
+    if role.kind == MemberKind.SLICE:
+        made_claim = of_slice(made_claim, taken)
+    if dry_run:
+        return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
     changes = claim_changes(ensemble, decision, taken, made_claim, held)
     env.store.commit(Changeset(changes, relies_on=preemptible_revisions(snapshot, held)))
     return ClaimResult(env.store.claim(made_claim.id), ensemble, comparison)
@@ -196,8 +199,12 @@ def new_claim(
         created_at=life.start,
         updated_at=life.start,
         lease_id=decision.lease_id,
-        kind=MemberKind(ensemble.role_of(second.member).kind),
     )
+
+
+def of_slice(claim: Claim, place: Place) -> Claim:
+    """The claim of a slice, with its place."""
+    return replace(claim, server_provider=place.host, resources=total(place.allocations.values()))
 
 
 def comparison_of(claim: Claim) -> Comparison:

@@ -31,7 +31,6 @@ from moorage.domain.decisions import (
     DecisionStep,
     claim_after,
 )
-from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound, WrongState
 from moorage.domain.refusal_commands import to_place, to_see_claims
 from moorage.usecases.claims.headroom_end import end_beside_no_place
@@ -195,7 +194,7 @@ def end(
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.ENDED:
             return ClaimOutcome(claim, ensemble)
-        if claim.kind is not MemberKind.SLICE:
+        if claim.server_provider is None:
             raise WrongState("the claim of a server ends when Nova deletes the server")
         now = env.store.now()
         state = _after(claim.state_at(now), ClaimStep.END, ensemble)
@@ -390,7 +389,7 @@ def _activation(store: Store, ensemble: Ensemble, active: Claim) -> tuple[Change
         uuid=active.server_id,
         project_id=ensemble.project_of(active.member.role),
         user_id=ensemble.user_of(active.member.role),
-        type=SERVER_TYPE if active.kind is MemberKind.SERVER else SLICE_TYPE,
+        type=SERVER_TYPE if active.server_provider is None else SLICE_TYPE,
     )
     swap = SwapHold(ensemble.member(active.member).uuid, server)
     return activation_changes(store, ensemble, active, [swap])

@@ -8,7 +8,6 @@ from moorage.domain.audit import Finding, FindingKind
 from moorage.domain.bookings import BookingState
 from moorage.domain.content import AllocationSet
 from moorage.domain.decisions import ClaimState
-from moorage.domain.ensembles import MemberKind
 from moorage.domain.period import MINUTE, format_instant
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.servers import SERVER_TYPES
@@ -153,7 +152,7 @@ def find_claims(store: Store, nova: NovaView) -> Iterator[Finding]:
     for decision in _decisions(store):
         for claim in store.claims(decision_id=decision.id):
             server = claim.server_id
-            if claim.kind is MemberKind.SLICE:
+            if claim.server_provider is not None:
                 continue
             if claim.state is not ClaimState.ACTIVE or server is None or server in nova.servers:
                 continue

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TrimEvents,
     )
     from moorage.domain.leases import Lease
+    from moorage.domain.server_providers import ServerProvider
     from moorage.domain.subscriptions import Subscription
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.store.commit.batch import Batch
@@ -47,6 +48,7 @@ _PASS: Final = (
     .where(_subs.id == OF, _subs.reached == bindparam("seen"))
     .values(reached=bindparam("to"))
 )
+_OFFERED: Final = select(tables.server_providers.c.body).where(tables.server_providers.c.id == OF)
 _SOME: Final[Any] = bindparam("some", expanding=True)
 _LETTERS: Final = insert(tables.dead_letters)
 _NO_LETTERS: Final = delete(tables.dead_letters).where(_d.subscription_id == OF)
@@ -179,6 +181,10 @@ class _Replaced:
 
     def untold_refusals(self, explanation_id: str) -> int | None:
         return self.batch.untold.get(explanation_id)
+
+    def server_provider(self, id_: str) -> ServerProvider | None:
+        body = self.batch.connection.scalars(_OFFERED, {"of": id_}).first()
+        return None if body is None else stored_bodies.SERVER_PROVIDER.decode(body)
 
     def window(self, id_: str) -> CapacityWindow:
         return stored_bodies.CAPACITY_WINDOW.decode(
