@@ -49,9 +49,9 @@ def pytest_runtest_makereport(
     running = Layout.found()
     if report.failed and running is not None and item.path.parent == Path(__file__).parent:
         kept = FAILED / re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name) / call.when
-        for log in running.home.glob("*/log"):
-            (kept / log.parent.name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(log, kept / log.parent.name)
+        kept.mkdir(parents=True, exist_ok=True)
+        for log in (*running.home.glob("*/log"), *running.home.glob("*/*.log")):
+            shutil.copyfile(log, kept / f"{log.parent.name}-{log.stem}")
         report.sections.append(("the logs of the cloud", str(kept)))
     return report
 

@@ -8,7 +8,9 @@ import json
 import os
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,14 +21,20 @@ from tests.minicloud.test_ticket_flavors import places
 
 
 @pytest.fixture
-def racks(cloud: Cloud, operator: Operator) -> None:
-    """Each compute is a rack of its own."""
+def racks(cloud: Cloud, operator: Operator) -> Iterator[None]:
+    """Each compute is a rack of its own; after the test there is no topology."""
     names = {host: f"r{number}" for number, host in enumerate(cloud.layout.computes, 1)}
     topology = {
         "levels": {"location": ["rack"]},
         "domains": [{"name": rack, "level": "rack"} for rack in names.values()],
         "attachments": [{"host": host, "domain": rack} for host, rack in names.items()],
     }
+    set_topology(cloud, operator, topology)
+    yield
+    set_topology(cloud, operator, {"levels": {}, "domains": [], "attachments": []})
+
+
+def set_topology(cloud: Cloud, operator: Operator, topology: dict[str, Any]) -> None:
     url = cloud.layout.url("moorage", "/v1/topology/domains")
     answer = operator.connection.session.put(
         url, json={"topology": topology}, headers={"If-Match": "*"}, raise_exc=False
