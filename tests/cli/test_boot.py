@@ -123,6 +123,38 @@ def test_one_role_and_one_member_leave_the_others_held(tenant: Cli, nova: Nova, 
     assert len(nova.created) == 4
 
 
+MIXED = """\
+name: {name}
+members:
+  - {{name: session, kind: slice, resources: {{CUSTOM_SESSION: 1}}}}
+  - name: gate
+    count: 2
+    server: {{image: debian}}
+    alternatives: [{{kind: slice, resources: {{CUSTOM_VNIC: 1}}}}, {{flavor: m1.small}}]
+"""
+
+
+def test_slices_are_left_to_be_claimed(tenant: Cli, nova: Nova, tmp_path: Path) -> None:
+    lobby, name = (f"{one}-{uuid.uuid4().hex[:6]}" for one in ("lobby", "mixed"))
+    assert tenant("ensemble", "create", "--server", "m1.small", "--name", lobby).status == 0
+    server = str(uuid.uuid4())
+    claim = tenant.body("claim", "create", lobby, "server[0]", "--flavor", "m1.small")["claim"]
+    assert tenant("claim", "set", claim["id"], "--active", "--server", server).status == 0
+    offer = ("server", "provider", "set", server, "CUSTOM_SESSION=1", "CUSTOM_VNIC=1")
+    assert tenant(*offer).status == 0
+    (tmp_path / "mixed.yaml").write_text(MIXED.format(name=name), encoding="utf-8")
+    made = tenant("ensemble", "create", "-f", str(tmp_path / "mixed.yaml"), "--hold", "10m")
+    assert made.status == 0, made
+    told = tenant.body("ensemble", "boot", name)["boot"]
+    assert [one["status"] for one in told["members"]] == ["active"]
+    assert (len(nova.created), told["confirmed"]) == (1, False)
+    assert sorted(told["unclaimed"]) == ["gate[0]", "session[0]"]
+    alone = tenant("ensemble", "boot", name, "--only", "session")
+    assert (alone.status, "slices" in alone.err) == (1, True)
+    tenant("ensemble", "delete", name)
+    tenant("server", "provider", "delete", server, "--force")
+
+
 def test_a_dry_run_creates_nothing(tenant: Cli, nova: Nova, shop: str) -> None:
     told = tenant("ensemble", "boot", shop, "--dry-run")
     assert told.status == 0, told

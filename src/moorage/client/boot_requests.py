@@ -71,7 +71,7 @@ def merged(role: Role, given: ServerOptions) -> ServerOptions:
 def role_requests(
     nova: Nova, ensemble: Ensemble, roles: Iterable[str], given: ServerOptions
 ) -> dict[tuple[str, int], RoleRequest]:
-    """The requests of these roles, and of each of their alternatives by its number.
+    """The requests of these roles, and of each of their alternatives by its number; not of slices.
 
     Nothing is claimed or created yet: mistakes are found first.
 
@@ -87,6 +87,7 @@ def role_requests(
         for role in ensemble.members
         if role.name in wanted
         for number, one in enumerate(role.alternatives or [role])
+        if one.kind == "server"
     }
 
 
