@@ -12,8 +12,10 @@ from moorage.domain.period import SECOND, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import EnsembleRequest
+from moorage.domain.shares import Share
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Attachment, Domain, Level, Topology
 from moorage.engine.joint.build import BuiltProblem, build
+from moorage.engine.joint.instance import dumps_request, loads_request
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.joint.verify import places
 from moorage.engine.state.snapshot import ProviderState, Snapshot
@@ -194,3 +196,27 @@ def test_servers_are_there_for_those_they_are_shared_with() -> None:
         shared = found.with_states([state("offer", offered_by="guest", open_to=open_to)])
         assert placed(build(request(SLICE), shared)) == {"offer"}
         assert allowed(build(request(SLICE), found)) == set()
+
+
+def test_standing_where_one_may_not_be_any_more_opens_nothing() -> None:
+    theirs = state("offer", offered_by="guest", open_to=frozenset({OTHER_PROJECT}))
+    found = fleet(state("h1", "guest"), theirs)
+    built = build(request(SLICE, count=2, fixed="offer"), found)
+    assert (built.considered, allowed(built)) == (0, set())
+
+
+def test_a_role_of_another_project_has_its_servers() -> None:
+    offers = [
+        state("mine", offered_by="vm"),
+        state("theirs", offered_by="guest", open_to=frozenset({OTHER_PROJECT})),
+    ]
+    found = fleet(state("h1", "vm", "guest"), *offers)
+    other = replace(SLICE, name="t", share=Share("", OTHER_PROJECT))
+    either = replace(other, name="u", alternatives=(Role("u", {"CUSTOM_NONE": 1}), SLICE))
+    first = build(request(SLICE, other, either), found)
+    for built in (first, loads_request(dumps_request(first))):
+        names, roles = built.terrain.names, built.problem.roles
+        masks = zip(roles, built.problem.allowed[:, : len(names)], strict=True)
+        places = {role: [names[row] for row in np.flatnonzero(mask)] for role, mask in masks}
+        theirs = {"t": ["theirs"], "u|0": ["theirs"], "u|1": [], "u|2": ["theirs"]}
+        assert places == {"s": ["mine"], **theirs}

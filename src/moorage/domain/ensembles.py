@@ -147,6 +147,11 @@ class Role:
         return (self, *self.alternatives)
 
     @property
+    def shared_with(self) -> str:
+        """The other project that its members belong to; empty: the ensemble's own."""
+        return "" if self.share is None else self.share.project_id
+
+    @property
     def is_slice(self) -> bool:
         """Whether its members are placed on servers that offer slices, and not on hosts."""
         return self.kind == MemberKind.SLICE

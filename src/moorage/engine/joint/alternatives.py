@@ -157,7 +157,8 @@ def _roles(role: Role) -> Iterator[Role]:
         yield role
         return
     for number, one in enumerate(role.choices):
-        yield replace(one, name=f"{role.name}{_SEPARATOR}{number}", alternatives=())
+        name = f"{role.name}{_SEPARATOR}{number}"
+        yield replace(one, name=name, alternatives=(), share=role.share)
 
 
 def role_described(name: str) -> str:

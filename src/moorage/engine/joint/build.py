@@ -134,7 +134,7 @@ def build_on_terrain(
         problem=_with_scaled_weights(problem),
         alternatives=alternatives,
         standing=standing,
-        considered=considered_rows(terrain, (role for role in roles if role.name in moving)),
+        considered=considered_rows(terrain, [role for role in roles if role.name in moving]),
         rejected=rejected_rows({passes[role.name] for role in roles if role.name in moving}),
     )
 

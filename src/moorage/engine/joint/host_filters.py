@@ -100,7 +100,7 @@ def _equality_key(role: Role, number: int, devices: DeviceConstraints | None) ->
     if devices is not None:
         return number
     amounts = frozenset(role.resources.items())
-    stands = role.is_slice, role.on_server
+    stands = role.is_slice and (role.on_server, role.shared_with)
     return amounts, role.required, role.forbidden, role.root_required, role.member_of, stands
 
 
@@ -132,15 +132,21 @@ def _closed_filters(
 
 def _rows_of_kind(role: Role, terrain: Terrain) -> Bools:
     """[H] the servers that offer slices for slices, the hosts for all else."""
-    return terrain.offering if role.is_slice else ~terrain.offering
+    if not role.is_slice:
+        return ~terrain.offering
+    usable = terrain.usable.get(role.shared_with)
+    return terrain.offering if usable is None else usable
 
 
-def considered_rows(terrain: Terrain, roles: Iterable[Role]) -> int:
+def considered_rows(terrain: Terrain, roles: Collection[Role]) -> int:
     """How many rows are of a kind on which members of the roles are placed; hosts for none."""
-    kinds = {role.is_slice for role in roles}
-    servers = int(terrain.offering.sum())
-    hosts = 0 if kinds == {True} else terrain.host_count - servers
-    return hosts + (servers if True in kinds else 0)
+    slices = [role for role in roles if role.is_slice]
+    found = ~terrain.offering
+    if slices and len(slices) == len(roles):
+        found[:] = False
+    for role in slices:
+        found |= _rows_of_kind(role, terrain)
+    return int(found.sum())
 
 
 def _of_server(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:

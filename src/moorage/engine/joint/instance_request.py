@@ -20,6 +20,7 @@ from moorage.domain.ensembles import (
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.requests import EnsembleRequest, Objective
+from moorage.domain.shares import Share
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.devices.host_trees import COLUMNS, Devices
 from moorage.engine.joint.problem import mask_of
@@ -102,6 +103,7 @@ def _role(role: Role) -> dict[str, object]:
             {"alternatives": [_role(one) for one in role.alternatives]} if role.alternatives else {}
         ),
         **({} if role.on_server is None else {"on_server": role.on_server}),
+        **({"shared_with": role.shared_with} if role.shared_with else {}),
     }
 
 
@@ -145,6 +147,7 @@ def _read_role(values: Mapping[str, Any]) -> Role:
         root_required=frozenset(values.get("root_required", ())),
         alternatives=tuple(_read_role(one) for one in values.get("alternatives", ())),
         on_server=values.get("on_server"),
+        share=Share("", values["shared_with"]) if "shared_with" in values else None,
     )
 
 
@@ -210,6 +213,7 @@ def encode_terrain(terrain: Terrain) -> dict[str, object]:
         ],
         "devices": None if terrain.devices is None else _devices(terrain.devices),
         **({} if terrain.standing_on is None else {"standing_on": terrain.standing_on.tolist()}),
+        **({"usable": _rows(terrain.usable)} if terrain.usable else {}),
     }
 
 
@@ -245,6 +249,7 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
         levels=level_columns(topology, names, standing_on),
         occupants_of=lambda row: occupants.get(row, ()),
         standing_on=standing_on,
+        usable=_masks(values.get("usable", {}), count),
         devices=None if values.get("devices") is None else _read_devices(values["devices"]),
     )
 

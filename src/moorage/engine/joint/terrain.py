@@ -82,6 +82,9 @@ class Terrain:
     standing_on: Ints | None = None
     """[H] row of the host on which each row is: its own, or that of its server's host, or -1 if the
     server is on none. None: every row is a host."""
+    usable: Mapping[str, Bools] = field(default_factory=lambda: MappingProxyType({}))
+    """Another project that roles belong to, or "" -> [H] servers that its slices may use. Absent:
+    all."""
     _or_below: dict[Level, Domains] = field(default_factory=dict, repr=False)
     """Cache of levels with `or_below`; bookings do not change them."""
     _hosts: _Hosts | None = field(default=None, repr=False)
@@ -195,7 +198,8 @@ class Terrain:
 
 def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut the terrain of a request from a snapshot."""
-    hosts = _hosts(snapshot, _servers(snapshot, request))
+    usable = _usable(snapshot, request)
+    hosts = _hosts(snapshot, _servers(snapshot, request, usable))
     rows = hosts.rows
     domains = snapshot.domains if hosts.servers else snapshot.domains_of_hosts
     words = set(_named_strings(request))
@@ -228,6 +232,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         )[rows],
         devices=devices,
         standing_on=_standing_on(snapshot, rows) if hosts.servers else None,
+        usable={project: np.isin(rows, some) for project, some in usable.items()},
         _hosts=hosts,
     )
 
@@ -270,15 +275,27 @@ def _rows_by_name(uuids: Sequence[str], names: Sequence[str]) -> Mapping[str, in
     return MappingProxyType(found)
 
 
-def _servers(snapshot: Snapshot, request: EnsembleRequest) -> tuple[int, ...]:
+def _usable(snapshot: Snapshot, request: EnsembleRequest) -> dict[str, tuple[int, ...]]:
+    """`Terrain.usable` as rows of the snapshot."""
+    if not snapshot.offered_by:
+        return {}
+    projects = {
+        role.shared_with for role in request.roles if any(one.is_slice for one in role.choices)
+    }
+    return {
+        project: tuple(usable_servers(snapshot, project or request.project_id))
+        for project in projects
+    }
+
+
+def _servers(
+    snapshot: Snapshot, request: EnsembleRequest, usable: Mapping[str, tuple[int, ...]]
+) -> tuple[int, ...]:
     """Rows of the server providers that a request's slices may use, or stand on already."""
     offered = snapshot.offered_by
-    if not offered:
-        return ()
-    standing = {snapshot.row_of.get(host, -1) for host in request.fixed.values()} & offered.keys()
-    if any(one.is_slice for one in request.every_choice):
-        standing.update(usable_servers(snapshot, request.project_id))
-    return tuple(sorted(standing))
+    fixed = request.fixed.values() if offered else ()
+    standing = {snapshot.row_of.get(host, -1) for host in fixed} & offered.keys()
+    return tuple(sorted(standing.union(*usable.values())))
 
 
 def _hosts(snapshot: Snapshot, servers: tuple[int, ...]) -> _Hosts:
