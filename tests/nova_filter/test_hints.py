@@ -224,6 +224,25 @@ def test_a_place_that_cannot_be_had_is_refused_at_once(
     assert set(cloud.members().values()) == {"held"}
 
 
+def test_each_project_gets_places_of_its_own_roles(cloud: Cloud) -> None:
+    web = {"name": "web", "count": 1, "flavor": SERVER["flavorRef"]}
+    db = {"name": "db", "count": 1, "flavor": SERVER["flavorRef"], "project": OTHER.split(":")[1]}
+    body = {"ensemble": {"name": "market", "members": [db, web]}}
+    cloud.ensemble = cloud.call("POST", "/ensembles", body)["ensemble"]["id"]
+    (share,) = cloud.call("GET", "/shares")["shares"]
+    other = {"X-Auth-Token": OTHER, "X-Roles": "member"}
+    path = f"/v1/shares/{share['id']}/accept"
+    assert cloud.moorage.simulate_post(path, headers=other).status_code == 200
+    cloud.call("POST", "/decisions", {"decision": {"ensemble_id": cloud.ensemble}})
+    hints = {"moorage": cloud.ensemble}
+    refused, told = cloud.boot({"moorage": f"{cloud.ensemble}/db"})
+    assert (refused, "belongs to project" in str(told)) == (403, True)
+    assert cloud.boot(hints) == (202, {})
+    assert cloud.members() == {"web[0]": "building", "db[0]": "held"}
+    assert cloud.boot(hints, token=OTHER) == (202, {})
+    assert cloud.members() == {"web[0]": "building", "db[0]": "building"}
+
+
 def test_another_projects_ensemble_is_not_there(cloud: Cloud) -> None:
     for hint in ("shop", cloud.ensemble):
         status, body = cloud.boot({"moorage": hint}, token=OTHER)

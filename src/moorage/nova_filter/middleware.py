@@ -323,10 +323,15 @@ def _one_of(
 
 
 def _named(calls: NativeApi, ensemble: Mapping[str, Any], place: Place) -> list[dict[str, Any]]:
-    """The members of the ensemble that a place names."""
+    """The members of the ensemble that a place names; without a role only the caller's own."""
     name = place.one_name
     if name is None:
-        return [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+        found = [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+        if place.role is not None:
+            return found
+        roles = ensemble.get("members", ())
+        others = {one["name"] for one in roles if one.get("others")}
+        return [one for one in found if one["role"] not in others]
     try:
         return [calls.member(ensemble["id"], name)]
     except Refusal as refusal:

@@ -19,8 +19,12 @@ from tests.api.native.shops import (
     placed,
 )
 
-from moorage.domain.errors import ConsentMissing
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import ConsentMissing, NotFound
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.claims.claim import SecondDescription
+from moorage.usecases.claims.claim import claim as claim_place
+from moorage.usecases.claims.outcome import activate
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.decide import decide_ensemble
@@ -103,6 +107,29 @@ def test_a_revoke_that_races_with_a_decision_wins(
     assert accepted.service.store.held("project-b") == 0
 
 
+def test_a_revoke_that_races_with_a_server_ends_nothing_of_it(
+    placed: Shop, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
+) -> None:
+    claim = placed.claim("db[0]").json["claim"]["id"]
+    server = "8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b"
+    env = overtaken(lambda: activate(placed.service.env, OTHER, claim, server))
+    revoke_share(env, TENANT, placed.share)
+    assert placed.booked(server) == {("project-b", "allocated")}
+    assert placed.service.store.claim(claim).state.value == "active"
+    assert set(placed.members()) == {"web[0]", "web[1]"}
+
+
+def test_a_claim_that_races_with_a_revoke_gets_no_place(
+    placed: Shop, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
+) -> None:
+    share, decision = placed.share, placed.decision()
+    env = overtaken(lambda: revoke_share(placed.service.env, TENANT, share))
+    second = SecondDescription(MemberName("db", 0), {"resources": SIZE})
+    with pytest.raises(NotFound):
+        claim_place(env, OTHER, decision, second, RequestIdentity(env.ids.uuid()))
+    assert placed.service.store.held("project-b") == 0
+
+
 def test_a_change_that_races_with_a_decision_is_not_decided(
     accepted: Shop, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
@@ -117,6 +144,42 @@ def test_the_own_project_needs_no_consent(service: Service) -> None:
     body = {"ensemble": {**DESCRIPTION, "members": members, "policies": []}}
     error = refused(service.call("POST", "/ensembles", body), 400, "invalid_description")
     assert error["path"] == "members[0].project"
+
+
+def test_slices_are_placed_by_their_own_project(service: Service) -> None:
+    sliced = {"name": "db", "kind": "slice", "resources": {"VCPU": 1}, "project": "project-b"}
+    body = {"ensemble": {**DESCRIPTION, "members": [WEB, sliced], "policies": []}}
+    error = refused(service.call("POST", "/ensembles", body), 400, "invalid_description")
+    assert "is of slices" in error["detail"]
+    either = [{"kind": "slice", "resources": {"VCPU": 1}}, {"resources": {"VCPU": 1}}]
+    body["ensemble"]["members"] = [{"name": "db", "alternatives": either, "project": "project-b"}]
+    error = refused(service.call("POST", "/ensembles", body), 400, "invalid_description")
+    assert error["path"] == "members[0].project"
+
+
+def test_a_role_in_a_group_may_be_another_projects(service: Service) -> None:
+    group = {"name": "east", "kind": "ensemble", "count": 2, "members": [WEB, DB]}
+    shop = Shop(service, members=[group], policies=[])
+    shares = service.call("GET", "/shares", caller=OTHER).json["shares"]
+    assert [one["role"]["name"] for one in shares] == ["east/0/db", "east/1/db"]
+    for share in shares:
+        refused(shop.decide(), 409, "consent_missing")
+        assert shop.post(f"/shares/{share['id']}/accept", caller=OTHER).status_code == 200
+    assert shop.decide().status_code == 201
+    assert shop.service.store.held("project-b") == 4
+
+
+def test_a_role_with_alternatives_may_be_another_projects(service: Service) -> None:
+    either = [{"resources": {"VCPU": 99}}, {"resources": SIZE}]
+    shop = Shop(
+        service,
+        members=[WEB, {"name": "db", "count": 2, "alternatives": either, "project": "project-b"}],
+    )
+    assert shop.accept().status_code == 200
+    assert shop.decide().status_code == 201
+    assert shop.boot("db[0]")
+    assert shop.service.store.held("project-b") == 1
+    assert shop.members(TENANT)["db[1]"]["alternative"] == 1
 
 
 @pytest.mark.parametrize("project", ["", " ", "a" * 256, 7, "line\nbreak"])

@@ -7,7 +7,9 @@ import pytest
 from tests.api.native.conftest import refused
 from tests.api.native.shops import APART, SIZE, STRANGER, Shop, accepted, offered, placed
 
+from moorage.domain.errors import NotFound
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.ensembles.server_groups import show_server_group
 from moorage.usecases.ports import Caller
 
 __all__ = ["accepted", "offered", "placed"]
@@ -142,3 +144,15 @@ def test_shares_are_paged(service: Service) -> None:
     assert names == ["shop-0", "shop-1", "shop-2"]
     answer = service.call("GET", "/shares", caller=STRANGER, query={"marker": marker})
     refused(answer, 404, "not_found")
+
+
+def test_the_server_group_of_an_ensemble_has_the_callers_servers(service: Service) -> None:
+    policies = [{"name": "apart", "type": "anti-affinity", "members": ["*"], "level": "host"}]
+    shop = Shop(service, policies=policies)
+    assert shop.accept().status_code == 200
+    assert shop.decide().status_code == 201
+    own, theirs = shop.boot("web[0]", TENANT), shop.boot("db[0]")
+    assert show_server_group(service.env, TENANT, shop.id).servers == (own,)
+    assert set(show_server_group(service.env, OPERATOR, shop.id).servers) == {own, theirs}
+    with pytest.raises(NotFound):
+        show_server_group(service.env, OTHER, shop.id)
