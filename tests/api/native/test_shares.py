@@ -146,17 +146,6 @@ def test_the_own_project_needs_no_consent(service: Service) -> None:
     assert error["path"] == "members[0].project"
 
 
-def test_slices_are_placed_by_their_own_project(service: Service) -> None:
-    sliced = {"name": "db", "kind": "slice", "resources": {"VCPU": 1}, "project": "project-b"}
-    body = {"ensemble": {**DESCRIPTION, "members": [WEB, sliced], "policies": []}}
-    error = refused(service.call("POST", "/ensembles", body), 400, "invalid_description")
-    assert "is of slices" in error["detail"]
-    either = [{"kind": "slice", "resources": {"VCPU": 1}}, {"resources": {"VCPU": 1}}]
-    body["ensemble"]["members"] = [{"name": "db", "alternatives": either, "project": "project-b"}]
-    error = refused(service.call("POST", "/ensembles", body), 400, "invalid_description")
-    assert error["path"] == "members[0].project"
-
-
 def test_a_role_in_a_group_may_be_another_projects(service: Service) -> None:
     group = {"name": "east", "kind": "ensemble", "count": 2, "members": [WEB, DB]}
     shop = Shop(service, members=[group], policies=[])

@@ -257,3 +257,26 @@ def test_bad_slices_are_refused_by_name(service: Service, role: Any, path: str, 
     (error,) = answer.json["errors"]
     assert path in error["path"], error
     assert says in error["detail"], error
+
+
+def test_slices_of_another_projects_role_are_on_its_servers(service: Service) -> None:
+    """And each project sees the servers of its own slices only."""
+    role = {"name": "t", **SESSION, "count": 2, "project": OTHER.project_id}
+    body = {"ensemble": {"name": "both", "members": [{"name": "s", **SESSION}, role]}}
+    made = service.call("POST", "/ensembles", body).json["ensemble"]["id"]
+    (share,) = service.call("GET", "/shares", caller=OTHER).json["shares"]
+    path = f"/shares/{share['id']}/accept"
+    assert service.call("POST", path, caller=OTHER).status_code == 200
+    decided = service.call("POST", "/decisions", {"decision": {"ensemble_id": made}})
+    assert decided.status_code == 201, decided.text
+
+    def seen(caller: Caller) -> dict[str, str | None]:
+        path = f"/decisions/{decided.json['decision']['id']}"
+        found = service.call("GET", path, caller=caller).json["decision"]["assignments"]
+        return {one["member"]: one.get("server_provider") for one in found}
+
+    theirs = provider(service, VMS[2])
+    assert seen(OTHER) == {"s[0]": None, "t[0]": theirs, "t[1]": theirs}
+    own = seen(TENANT)
+    assert own["s[0]"] in {provider(service, one) for one in VMS[:2]}
+    assert (own["t[0]"], own["t[1]"]) == (None, None)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutEvent
 from moorage.domain.derived_events import share_event
-from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import ConsentMissing, InvalidDescription
 from moorage.domain.refusal_commands import to_accept_share, to_offer_first
 from moorage.domain.shares import Share, ShareState
@@ -28,20 +27,13 @@ def owned_role(
     Whether there is such a project cannot be known here: then nobody accepts it.
 
     Raises:
-        InvalidDescription: the project is the ensemble's own; or the members are slices, whose
-            servers are open to the ensemble's project and perhaps not to the role's.
+        InvalidDescription: the project is the ensemble's own.
     """
     if described.project is None:
         return role
     if described.project == project_id:
         raise InvalidDescription(
             f"role {role.name} is the ensemble's own project's already: leave out its project",
-            path=f"{path}.project",
-        )
-    if any(one.kind == MemberKind.SLICE for one in role.choices):
-        raise InvalidDescription(
-            f"role {role.name} is of slices, which belong to the ensemble's own project: let the"
-            " other project place them itself",
             path=f"{path}.project",
         )
     return replace(role, share=Share(ids.uuid(), described.project))
