@@ -142,6 +142,13 @@ def _exclusive(case: Case) -> Iterator[str]:
     yield from ("beside foreigners" for row in case.rows if taken[row])
 
 
+def _isolate(case: Case) -> Iterator[str]:
+    """`exclusive` in other words; servers and their ports are nobody else's."""
+    if (level := case.parameters.get("at", "server")) not in {"vnic", "server"}:
+        taken = closed_to_exclusive(case.fleet, {**case.parameters, "level": level})
+        yield from ("beside foreigners" for row in case.rows if taken[row])
+
+
 def closed_to_exclusive(fleet: Fleet, parameters: Mapping[str, Any]) -> Bools:
     """[H] hosts in a domain with somebody who is foreign."""
     foreign = fleet.strangers
@@ -187,6 +194,7 @@ JUDGES: dict[str, Judge] = {
     "ban": _ban,
     "exclusive": _exclusive,
     "fence": _fence,
+    "isolate": _isolate,
     "proximity": _proximity,
     "separation": _separation,
     "spread": _spread,

@@ -226,6 +226,9 @@ def own_everything(doors: Doors, who: Person) -> Owned:
     }
     answer = doors.ask(ADMIN, "PUT", f"/placement/allocations/{ids['server']}", put)
     assert answer.status == 204, answer.told
+    slices = {"server_provider": {"resources": {"CUSTOM_ZQSLICE": 3}}}
+    answer = doors.ask(who, "PUT", f"/v1/server-providers/{ids['server']}", slices)
+    assert answer.status == 200, answer.told
     told = "".join(one.told for one in doors.answers[first:])
     own.marks = {who.project, *own.names, *UUID.findall(told), ids["server"]}
     return own
