@@ -34,6 +34,7 @@ def nova_reports(placement: Placement, host: str, dice: random.Random) -> None:
         placement.allocate(f"{host} {dice.random()}", (host, {"VCPU": 1, "MEMORY_MB": 512}))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_fleet_of_agents_converges_beside_nova(placement: Placement, tmp_path: Path) -> None:
     hosts = [f"n{number}" for number in range(AGENTS)]

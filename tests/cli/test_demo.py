@@ -59,7 +59,11 @@ def environ(entry: Path) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "story"), [((), (*SHOP, *SIXTY)), (("--leases",), EDGE)], ids=["places", "leases"]
+    ("words", "story"),
+    [
+        pytest.param((), (*SHOP, *SIXTY), id="places"),
+        pytest.param(("--leases",), EDGE, id="leases", marks=pytest.mark.nightly),
+    ],
 )
 def test_it_keeps_every_promise(words: tuple[str, ...], story: tuple[Step, ...], demo: Any) -> None:
     process = demo(*words)

@@ -43,6 +43,7 @@ def test_nothing_is_loaded_wholly_while_it_can_follow(
     assert loaded == ["everything"], "a break is no reason: the log says where it was"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.process
 def test_numbers_that_a_crash_took_back_are_not_mistaken(mariadb_server: MariadbServer) -> None:

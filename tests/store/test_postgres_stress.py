@@ -135,6 +135,7 @@ def content(store: Ledger) -> dict[str, object]:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.process
 def test_no_reader_ever_misses_a_commit(postgres_server: PostgresServer) -> None:

@@ -44,6 +44,7 @@ def lease_of(replica: Replica, start: Instant, seconds: int) -> str:
     return str(made["lease"]["id"])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.process
 def test_the_databases_clock_judges(

@@ -144,7 +144,12 @@ def held(store: Ledger) -> bool:
 @pytest.mark.process
 @pytest.mark.timeout(400 + 20 * KILLS)
 @pytest.mark.parametrize(
-    "kind", ["sqlite", "postgresql", pytest.param("mariadb", marks=pytest.mark.nightly)]
+    "kind",
+    [
+        "sqlite",
+        pytest.param("postgresql", marks=pytest.mark.nightly),
+        pytest.param("mariadb", marks=pytest.mark.nightly),
+    ],
 )
 def test_kill_nine_loses_nothing_acknowledged_and_leaves_no_half(tmp_path: Path, kind: str) -> None:
     """Where there is a database server it is among the killed."""

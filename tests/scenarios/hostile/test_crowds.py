@@ -55,6 +55,7 @@ def test_ten_thousand_idle_clients_hinder_nobody(start: Any, files: int) -> None
     assert "Traceback" not in service.log.read_text()
 
 
+@pytest.mark.nightly
 def test_beyond_the_limit_idle_ones_make_room(start: Any) -> None:
     service = start("--connections", "40", "--idle-timeout", "10m", "--body-timeout", "10m")
     with idle(service, 200) as connections:

@@ -62,6 +62,7 @@ def test_what_goes_wrong_is_told(
     assert told in result.err
 
 
+@pytest.mark.nightly
 def test_a_token_that_is_refused_is_renewed(variables: dict[str, str], people: Identity) -> None:
     admin = keystone(variables)
     revoked = {"x_auth_token": people.admin, "x_subject_token": admin.token()}

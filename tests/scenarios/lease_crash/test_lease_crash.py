@@ -90,6 +90,7 @@ def done(store: Ledger, clock: SettableClock, lease: Lease, servers: list[str]) 
     return not left
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(300 + 60 * KILLS)

@@ -28,7 +28,9 @@ def asked(start: str, count: int, name: str, **more: object) -> dict[str, object
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize(
+    "database_url", [pytest.param("sqlite", marks=pytest.mark.nightly), "postgres"], indirect=True
+)
 def test_each_is_granted_once_and_in_order(tmp_path: Path, database_url: str) -> None:
     dice, url = random.Random(SEED), database_url
     sqlite = url.startswith("sqlite")

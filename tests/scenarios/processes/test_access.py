@@ -74,6 +74,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Gu
         yield Guarded(home, start)
 
 
+@pytest.mark.nightly
 def test_the_containers_health_check_speaks_https_where_the_service_does(
     guarded: Guarded, shared: Any, serve: Any, tmp_path: Path
 ) -> None:

@@ -74,7 +74,9 @@ class Clients:
         self.answered += 1
 
 
-@pytest.mark.parametrize(("workers", "times"), [("1", 2), ("2", 1)])
+@pytest.mark.parametrize(
+    ("workers", "times"), [("1", 2), pytest.param("2", 1, marks=pytest.mark.nightly)]
+)
 def test_no_request_fails_while_every_process_is_replaced(
     start: Any, workers: str, times: int
 ) -> None:
@@ -188,6 +190,7 @@ def test_processes_that_cannot_start_leave_the_old_ones_in_their_place(
     assert service.get("/healthz") == (200, {"status": "alive"})
 
 
+@pytest.mark.nightly
 def test_it_can_be_stopped_while_it_reloads(start: Any) -> None:
     service = start("--workers", "2", "--planners", "1", "--log-level", "warning")
     service.eventually(lambda: len(service.children(HTTP)) == 2)

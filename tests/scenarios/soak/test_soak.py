@@ -17,7 +17,7 @@ SHARED = {"postgresql": "postgres_url", "mariadb": "mariadb_url"}
 @pytest.mark.parametrize(
     ("kind", "kills"),
     [
-        pytest.param("sqlite", 0, id="sqlite-steady"),
+        pytest.param("sqlite", 0, id="sqlite-steady", marks=pytest.mark.nightly),
         pytest.param("sqlite", 20, id="sqlite-killed", marks=pytest.mark.nightly),
         pytest.param("postgresql", 0, id="postgresql-steady", marks=pytest.mark.nightly),
         pytest.param("postgresql", 20, id="postgresql-killed"),
