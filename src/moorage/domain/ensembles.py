@@ -156,6 +156,15 @@ class Role:
         """Whether its members are placed on servers that offer slices, and not on hosts."""
         return self.kind == MemberKind.SLICE
 
+    @property
+    def decided_alone(self) -> bool:
+        """Whether it is never decided together with roles of other ensembles.
+
+        A lease with it does not move for others, and none moves for it: the providers of its
+        members are not those of all others.
+        """
+        return self.is_slice or bool(self.groups)
+
 
 @dataclass(frozen=True, slots=True)
 class Member:

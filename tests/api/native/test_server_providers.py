@@ -213,3 +213,23 @@ def test_a_forced_end_takes_the_places_of_members(offered: Service, held: dict[s
         *("slice.lost", "slice.lost"),
     ]
     assert {one.subject for one in told if one.type == "slice.lost"} == {SLICE, second.uuid}
+
+
+@pytest.mark.parametrize("caller", [OTHER, OPERATOR])
+def test_it_is_no_part_of_the_fleets_capacity(offered: Service, caller: Any) -> None:
+    """Nobody but its owner knows how busy it is, and no host has more room by it."""
+    whole = offered.call("GET", "/capacity", caller=caller).json["capacity"]["parts"]
+    assert "VCPU" in whole[0]["resources"]
+    assert "CUSTOM_SESSION" not in whole[0]["resources"]
+    for query in (
+        {"resources": "CUSTOM_SESSION:1"},
+        {"resources": "CUSTOM_SESSION:1", "by": "zone"},
+    ):
+        for amount in (5, 37):
+            use(offered, amount=amount)
+            found = offered.call("GET", "/capacity", caller=caller, query=query).json["capacity"]
+            for part in found["parts"]:
+                rows = part["resources"]["CUSTOM_SESSION"]
+                assert {(one["available"], one["busy"]) for one in rows} == {(0, 1.0)}
+                assert {one["count"] for one in part["fit"]} == {0}
+                assert not any(one.get("total") for one in rows)

@@ -213,6 +213,25 @@ def test_who_refers_to_slices_means_the_hosts_of_their_servers(service: Service)
     assert {one["host"] for one in members} == {"h2", "h3"}
 
 
+def lease(service: Service, body: Any, caller: Caller = TENANT) -> Any:
+    times = {"start": "2026-12-01T00:00:00Z", "end": "2026-12-02T00:00:00Z"}
+    body = {"name": body["name"], **times, "ensemble": body}
+    return service.call("POST", "/leases", {"lease": body}, caller=caller)
+
+
+def test_no_lease_moves_between_slices_and_servers(service: Service) -> None:
+    """They have no places in common, so they are not decided together."""
+    servers_ = {"name": "w", "members": [{"name": "w", "count": 20, "flavor": "m1.small"}]}
+    for body, caller in ((described(count=3), TENANT), (described(), OTHER), (servers_, TENANT)):
+        answer = lease(service, body, caller)
+        assert answer.status_code == 201, answer.text
+    for body in (described(count=2), servers_ | {"name": "more"}):
+        refused(lease(service, body), 409, "infeasible")
+    forever = {"name": "now", "members": servers_["members"]}
+    refused(ask(service, forever), 409, "infeasible")
+    refused(ask(service, described(count=2)), 409, "infeasible")
+
+
 def test_a_port_is_always_its_own(service: Service) -> None:
     made(service, described({"type": "isolate", "members": ["s"], "at": "vnic"}, count=4))
 

@@ -241,7 +241,9 @@ def hosts_where(
     forbidden: frozenset[str] = frozenset(),
     within: Bools | None = None,
 ) -> Bools:
-    """[P] living roots that are not sharing providers and meet the trait rules.
+    """[P] living hosts that are not sharing providers and meet the trait rules.
+
+    What a server offers does not count: it is for the projects that its owner shares it with.
 
     Args:
         snapshot: the fleet.
@@ -249,7 +251,7 @@ def hosts_where(
         forbidden: traits that the root itself must not have.
         within: [P] root rows to select from; None: all.
     """
-    found = snapshot.alive & (snapshot.parent < 0) & ~_sharing_roots(snapshot)
+    found = snapshot.fleet & (snapshot.parent < 0) & ~_sharing_roots(snapshot)
     if within is not None:
         found &= within
     for any_of in required:

@@ -158,11 +158,16 @@ class Snapshot(LedgerColumns):
         return np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
 
     @property
+    def fleet(self) -> Bools:
+        """[P] living providers that no server offers."""
+        found = self.alive.copy()
+        found[list(self.offered_by)] = False
+        return found
+
+    @property
     def hosts(self) -> Rows:
         """Rows of living root providers that no server offers, ascending."""
-        found = self.alive & (self.parent < 0)
-        found[list(self.offered_by)] = False
-        return np.flatnonzero(found).astype(np.int32)
+        return np.flatnonzero(self.fleet & (self.parent < 0)).astype(np.int32)
 
     @property
     def locations(self) -> ServerLocations:

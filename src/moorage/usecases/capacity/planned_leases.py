@@ -206,7 +206,7 @@ def _together(
     pool: PreemptionPool | None = None,
 ) -> tuple[LeaseMove, ...] | None:
     """Move all of them jointly with other movable leases of their period; None if impossible."""
-    if any(role.groups for one in moving for role in one.ensemble.roles):
+    if any(role.decided_alone for one in moving for role in one.ensemble.roles):
         return None
     first = min(one.decision.period.start for one in moving)
     last = max(one.decision.period.end for one in moving)

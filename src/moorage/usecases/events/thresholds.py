@@ -227,14 +227,14 @@ def capacity(
 
 
 def _zone(snapshot: Snapshot, name: str | None) -> Bools:
-    """[P] whether each live provider is in a domain of this name, at any level; None: all."""
+    """[P] the fleet's providers in a domain of this name, at any level; None: all of them."""
     if name is None:
-        return snapshot.alive
+        return snapshot.fleet
     found = snapshot.alive & False
     for (tree, known), domain in snapshot.topology.domains.items():
         if known == name:
             found |= in_domain(snapshot, Level(tree, domain.level), name)
-    return found & snapshot.alive
+    return found & snapshot.fleet
 
 
 REST: Final = 9

@@ -141,7 +141,7 @@ class _Search:
     def giving(self, period: Period) -> Mapping[str, Period]:
         """Decision id -> period, of leases in `period` that may make room."""
         window_request = self.window_request
-        if not self._outranks and any(role.groups for role in window_request.request.roles):
+        if not self._outranks and any(role.decided_alone for role in window_request.request.roles):
             return {}
         times = movable_periods(window_request.snapshot, window_request.request.own_consumers)
         near = {id_: one for id_, one in times.items() if one.overlaps(period)}
@@ -229,7 +229,7 @@ class _Search:
 
     def _movable(self, decision: str) -> PendingLease | None:
         found = movable(self.env.store, self.window_request.snapshot, decision)
-        if found is None or any(role.groups for role in found.ensemble.roles):
+        if found is None or any(role.decided_alone for role in found.ensemble.roles):
             return None
         return found
 

@@ -285,7 +285,7 @@ class _Search:
             found = None
         if found is not None:
             return self._better(found)
-        if not any(role.groups for role in self.planned.ensemble.roles):
+        if not any(role.decided_alone for role in self.planned.ensemble.roles):
             together = replan(
                 self.env.store,
                 self.env.solver,

@@ -163,7 +163,7 @@ def _movable(
     found: list[PendingLease] = []
     for decision_id in sorted(some, key=lambda id_: (times[id_].start, id_)):
         planned = movable(store, snapshot, decision_id)
-        if planned is None or any(role.groups for role in planned.ensemble.roles):
+        if planned is None or any(role.decided_alone for role in planned.ensemble.roles):
             continue
         found.append(planned)
         if len(_few(found)) < len(found):

@@ -123,7 +123,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     Returns:
         `INFEASIBLE` if it is proved that no move helps; `UNKNOWN` if no answer was found.
     """
-    if any(role.groups for role in built.request.roles):
+    if any(role.decided_alone for role in built.request.roles):
         return Verdict.INFEASIBLE
     request, vain = built.request, Verdict.INFEASIBLE
     there, full = snapshot, None
