@@ -148,7 +148,8 @@ def test_nonsense_is_refused_and_nothing_is_lost(offered: Service, offer: Any, w
 
 def test_what_is_used_stays(offered: Service) -> None:
     use(offered, amount=5)
-    refused(put(offered, {"resources": {"CUSTOM_SESSION": 4}}), 409, "in_use")
+    error = refused(put(offered, {"resources": {"CUSTOM_SESSION": 4}}), 409, "in_use")
+    assert error["detail"] == "inventory CUSTOM_SESSION is in use"
     refused(put(offered, {"resources": {"CUSTOM_OTHER": 4}}), 409, "in_use")
     assert put(offered, {"resources": {"CUSTOM_SESSION": 5}}).status_code == 200
     gone = f"/server-providers/{SERVER}"

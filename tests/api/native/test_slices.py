@@ -242,6 +242,7 @@ def test_a_role_may_name_its_server(service: Service) -> None:
     assert servers(made(service, described(on_server=second))) == [second]
     error = refused(ask(service, described(on_server=VMS[2])), 409, "infeasible")
     assert error["explanation"]["counts"]["rejected"]["on-server"] == "2+"
+    assert error["explanation"]["note"].startswith("no server that offers slices is open")
 
 
 def test_what_is_stored_is_as_it_was_described(service: Service) -> None:

@@ -288,7 +288,7 @@ def _without_provider(error: errors.MoorageError) -> str:  # noqa: PLR0911 - a t
             return "the fleet changed meanwhile"
         case errors.NotFound(kind=kind) | errors.UnknownName(kind=kind) if kind in _PROVIDERS:
             return "its host is not there"
-        case errors.InventoryInUse() | errors.ProviderInUse() | errors.ProviderHasChildren():
+        case errors.ProviderInUse() | errors.ProviderHasChildren():
             return "it is in use"
         case errors.OfferCycle():
             return "its server would stand on itself"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.disclosure import Disclosure
     from moorage.domain.explain import Relaxation
+    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.explain.conflicts import Core
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import SupportsSolve
@@ -82,7 +83,7 @@ def explain(
         relaxations=found,
         considered=built.considered,
         rejected={**built.rejected, **policy_rejections(built)},
-        note=_note(verdict, cores, found, left=left),
+        note=_note(built.request, verdict, cores, found, left=left),
     )
 
 
@@ -111,12 +112,19 @@ def _conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
 
 
 def _note(
-    verdict: str, cores: tuple[Core, ...], found: tuple[Relaxation, ...], *, left: bool | None
+    request: EnsembleRequest,
+    verdict: str,
+    cores: tuple[Core, ...],
+    found: tuple[Relaxation, ...],
+    *,
+    left: bool | None,
 ) -> str:
     if verdict != INFEASIBLE:
         return ""
     if left is False:
-        return "no host is open to this request, whatever is set aside"
+        slices = all(role.is_slice for role in request.every_choice)
+        what = "server that offers slices" if slices else "host"
+        return f"no {what} is open to this request, whatever is set aside"
     if left is None:
         return "time ran out: there may be further conflicts"
     if not found:
