@@ -17,6 +17,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+LONG = frozenset(
+    {
+        *("audit", "blazar", "edge-site", "fleet-files", "lease-actions", "leases", "migrate"),
+        *("openstack-client", "priorities", "server-groups", "shadow", "subscriptions"),
+    }
+)
+"""Guides that take longest, a third of the time of all: run by `make nightly` only."""
 COMMAND_SECONDS = 150.0
 EXEC_SECONDS = 5.0
 """How long a process may take to become another program."""
@@ -205,7 +212,15 @@ def shell_in(directory: Path) -> Iterator[Shell]:
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
-    "path", PAGES, ids=[str(path.relative_to(ROOT)).removesuffix(".md") for path in PAGES]
+    "path",
+    [
+        pytest.param(
+            path,
+            id=str(path.relative_to(ROOT)).removesuffix(".md"),
+            marks=[pytest.mark.nightly] if path.stem in LONG else [],
+        )
+        for path in PAGES
+    ],
 )
 @pytest.mark.timeout(600)
 def test_transcripts_show_what_happens(path: Path, tmp_path: Path) -> None:
