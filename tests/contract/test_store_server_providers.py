@@ -96,7 +96,7 @@ def test_the_snapshot_knows_who_offers_and_where_that_is(
         again.close()
 
 
-def test_it_is_a_root_and_no_parent(store: Ledger) -> None:
+def test_it_is_a_root_and_no_parent_and_keeps_its_name(store: Ledger) -> None:
     for change in (
         CreateProvider("new", "new", "h1", "d"),
         CreateProvider("new", "new", "of-a"),
@@ -106,8 +106,10 @@ def test_it_is_a_root_and_no_parent(store: Ledger) -> None:
         with pytest.raises(InvalidDescription) as refused:
             write(store, change)
         assert refused.value.path == "parent_provider_uuid"
-    write(store, UpdateProvider("of-a", "renamed"))
-    assert store.provider("of-a").offered_by == "a"
+    with pytest.raises(InvalidDescription) as refused:
+        write(store, UpdateProvider("of-a", "renamed"))
+    assert refused.value.path == "name"
+    assert store.provider("of-a").name == "server:a"
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -161,11 +161,11 @@ def _claim(change: changes.PutClaim, before: StoredState) -> Iterator[DerivedEve
         yield DerivedEvent("lease.claimed", one.project_id, one.lease_id, 0, claimed)
     if one.server_provider is not None:
         offered = before.server_provider(one.server_provider)
-        if offered is not None:  # else it ends by this commit, and its owner knows
-            yield _slice(one, offered)
+        if offered is not None:  # else it ends by this commit, which says it
+            yield slice_event(one, offered)
 
 
-def _slice(one: Claim, offered: ServerProvider) -> DerivedEvent:
+def slice_event(one: Claim, offered: ServerProvider) -> DerivedEvent:
     """The event for the owner of the server, who makes and removes what the slice stands for.
 
     Of other projects it has the id only where the owner has named it.

@@ -119,6 +119,8 @@ def test_a_guest_is_told_when_the_owner_ends_it(service: Service) -> None:
     told = service.call("GET", "/events", caller=OTHER).json["events"]
     assert {"slice.lost", "claim.ended"} <= {event["type"] for event in told}
     assert VMS[0] not in str(told)
+    last = slices_told(service, TENANT)[-1]
+    assert (last[0], last[1]["slice"], last[1]["status"]) == ("gone", PORT, "ended")
 
 
 def slices_told(service: Service, caller: Any) -> list[tuple[str, Any]]:

@@ -76,6 +76,12 @@ def test_a_server_is_not_put_on_what_stands_on_it(cloud: Cloud) -> None:
     assert cloud.put(ANN, HOST).status_code == 204
 
 
+def test_its_name_is_its_servers(cloud: Cloud) -> None:
+    refused = cloud.send("PUT", f"/resource_providers/{FIRST}", {"name": "renamed"})
+    assert (refused.status_code, "is not renamed" in refused.text) == (400, True)
+    assert cloud.send("GET", f"/resource_providers/{FIRST}").json["name"] == f"server:{ANN}"
+
+
 def test_one_is_neither_child_nor_parent(cloud: Cloud) -> None:
     under = {"name": "card", "uuid": str(uuid4()), "parent_provider_uuid": FIRST}
     assert cloud.send("POST", "/resource_providers", under).status_code == 400

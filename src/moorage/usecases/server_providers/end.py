@@ -12,10 +12,12 @@ from moorage.domain.changes import (
     DeleteAllocations,
     DeleteProvider,
     DropBookings,
+    PutClaim,
     PutEvent,
     ReplaceAllocations,
 )
 from moorage.domain.consumers import ANY_GENERATION
+from moorage.domain.derived_events import slice_event
 from moorage.domain.errors import ProviderInUse
 from moorage.domain.events import DerivedEvent
 from moorage.domain.resources import total
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.consumers import Consumer
+    from moorage.domain.decisions import Claim
     from moorage.domain.server_providers import ServerProvider
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
@@ -103,9 +106,16 @@ def end_changeset(store: Store, record: ServerProvider, because: OfferEnd) -> Ch
         changes.append(PutEvent(DerivedEvent("slice.lost", project[uuid], uuid, 0, body)))
     ended = {"server": record.server_id, "slices": len(users), "because": because.value}
     told = DerivedEvent("server_provider.ended", record.project_id, record.id, 0, ended)
+    changes += [PutEvent(slice_event(one, record)) for one in _ended_claims(changes, record.id)]
     changes += [DeleteProvider(record.id), PutEvent(told)]
     relied = {record.id: int(snapshot.revisions[row])}
     return Changeset(tuple(changes), relies_on=relied, releases_places=True)
+
+
+def _ended_claims(changes: Sequence[Change], provider: str) -> list[Claim]:
+    """The claims of slices on a provider that the changes end."""
+    claims = (one.claim for one in changes if isinstance(one, PutClaim))
+    return [one for one in claims if one.server_provider == provider]
 
 
 def _elsewhere(bookings: Sequence[Booking], provider: str) -> dict[str, dict[str, int]]:

@@ -39,6 +39,7 @@ _BOOKED = (
 _LOOP = "creating loop in the provider tree is not allowed"
 _NO_CHILD = "a server provider is no child: it is where its server is"
 _NO_PARENT = "a server provider has no children"
+_OWN_NAME = "a server provider has its server's id for a name: it is not renamed"
 
 
 def create_provider(batch: Batch, change: CreateProvider) -> None:
@@ -104,12 +105,14 @@ def update_provider(batch: Batch, change: UpdateProvider) -> None:
         NotFound: no such provider.
         DuplicateName: another one has the name.
         UnknownName: there is no such parent.
-        InvalidDescription: the parent is the provider itself or below it; either of them is a
-            server provider; or the provider is a host that a capacity window names: below another
-            host it would be there again.
+        InvalidDescription: a server provider is renamed; the parent is the provider itself or below
+            it; either of them is a server provider; or the provider is a host that a capacity
+            window names: below another host it would be there again.
     """
     stored = batch.provider(change.uuid)
     if stored.name != change.name:
+        if stored.offered_by is not None:
+            raise InvalidDescription(_OWN_NAME, path="name")
         _refuse_duplicate(batch, change.uuid, change.name, new=False)
         batch.connection.execute(
             update(tables.providers)
