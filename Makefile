@@ -104,9 +104,9 @@ minicloud: install $(MINICLOUD)  ## a cloud of real services with Moorage as its
 	.ci/rabbitmq
 	$(BIN)/python -m tests.minicloud start
 
-minicloud-test: install $(MINICLOUD)  ## the scenarios on that cloud, or on one of their own: a quarter of an hour (ARGS="-k hints")
+minicloud-test: install $(MINICLOUD)  ## the scenarios on that cloud, or on one of their own: three quarters of an hour (ARGS=tests/minicloud/test_hints.py)
 	.ci/rabbitmq
-	MOORAGE_MINICLOUD=1 $(BIN)/python -m pytest -v --durations=10 $(ARGS) tests/minicloud
+	MOORAGE_MINICLOUD=1 $(BIN)/python -m pytest -v --durations=10 $(ARGS) $(if $(findstring tests/,$(ARGS)),,tests/minicloud)
 
 nova-functional: install $(NOVAS_TESTS)  ## Nova's own functional tests with Moorage and with the reference (ARGS="--only test_report_client")
 	$(BIN)/python -m tests.nova_functional $(ARGS)

@@ -17,6 +17,7 @@ SENTENCES = [
     refusal_commands.to_see_lease(AWKWARD),
     refusal_commands.to_accept_share(AWKWARD),
     refusal_commands.to_offer_count(AWKWARD, "web"),
+    refusal_commands.to_end_slices(AWKWARD),
 ]
 
 

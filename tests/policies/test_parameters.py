@@ -31,6 +31,11 @@ def test_an_unknown_type_suggests_the_nearest(word: str) -> None:
     assert caught.value.path == "policies.p.type"
 
 
+def test_a_type_in_other_words_suggests_the_policy_and_its_level() -> None:
+    with pytest.raises(UnknownPolicy, match="did you mean affinity with level: server"):
+        parse(statement("same-provider"))
+
+
 @pytest.mark.parametrize(
     ("type_", "parameters", "path"),
     [

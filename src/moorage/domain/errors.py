@@ -286,12 +286,18 @@ class WouldBreakLease(Conflict):
 
 
 class InUse(Conflict):
-    """The record is still referred to; `why` names what refers to it, if known."""
+    """The record is still referred to; `why` names what refers to it, if known.
 
-    def __init__(self, kind: str, name: str, why: str = "") -> None:
+    `remedies` are parameters with which the same request is carried out.
+    """
+
+    def __init__(
+        self, kind: str, name: str, why: str = "", *, remedies: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(f"{kind} {name} is in use" + (f": {why}" if why else ""))
         self.kind = kind
         self.name = name
+        self.remedies = remedies
 
 
 class InventoryInUse(InUse):

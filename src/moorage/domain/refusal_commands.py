@@ -55,6 +55,11 @@ def to_offer_count(ensemble: str, role: str) -> str:
     return f"; to offer it another count: moorage ensemble set {words}"
 
 
+def to_end_slices(server: str) -> str:
+    """How a server provider is deleted with the slices on it."""
+    return f"; to end its slices: moorage server provider delete {quote(server)} --force"
+
+
 def to_see_lease(lease: str) -> str:
     """How a lease is shown; `lease` is its name or id."""
     return f"; to see the lease: moorage lease show {quote(lease)}"

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 GROUP: Final = "moorage.policies"
 """The group of entry points by which plug-ins offer policies."""
+_OTHER_WORDS: Final = {"same-provider": "affinity with level: server"}
+"""What is a policy in another's words -> that policy."""
 _METHODS: Final = ("parse", "check", "violations", "slack", "post", "requirement", "weaker")
 
 
@@ -136,6 +138,8 @@ def parse(statement: PolicyStatement, *, path: str | None = None) -> Policy:
     place = f"policies.{statement.name}" if path is None else path
     known = discover()
     if statement.type not in known:
+        other = _OTHER_WORDS.get(statement.type)
         hint = did_you_mean(statement.type, known) or f"; there are: {', '.join(known)}"
+        hint = f"; did you mean {other}?" if other else hint
         raise UnknownPolicy(f"unknown policy type {statement.type!r}{hint}", path=f"{place}.type")
     return known[statement.type].parse(statement.parameters, path=place)

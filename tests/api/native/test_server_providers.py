@@ -153,7 +153,9 @@ def test_what_is_used_stays(offered: Service) -> None:
     refused(put(offered, {"resources": {"CUSTOM_OTHER": 4}}), 409, "in_use")
     assert put(offered, {"resources": {"CUSTOM_SESSION": 5}}).status_code == 200
     gone = f"/server-providers/{SERVER}"
-    refused(offered.call("DELETE", gone), 409, "in_use")
+    error = refused(offered.call("DELETE", gone), 409, "in_use")
+    assert error["remedies"] == ["force"]
+    assert error["detail"].endswith(f"moorage server provider delete {SERVER} --force")
     assert show(offered)["resources"] == {"CUSTOM_SESSION": {"total": 5, "used": 5}}
 
 

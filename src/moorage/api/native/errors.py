@@ -128,7 +128,12 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             "The name is taken",
             "Change or delete the thing of that name (`existing` is its id), or use another name.",
         ),
-        errors.InUse: Rule(409, "in_use", "Still in use", "Remove what refers to it first."),
+        errors.InUse: Rule(
+            409,
+            "in_use",
+            "Still in use",
+            "Remove what refers to it first, or repeat the request with a parameter of `remedies`.",
+        ),
         errors.WouldBreakLease: Rule(
             409,
             "would_break_lease",
@@ -320,6 +325,8 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a
             return {"diff": differences(error.diff)}
         case errors.DescriptionMismatch():
             return {"diff": differences(error.diff), "remedies": list(REMEDIES)}
+        case errors.InUse():
+            return {"remedies": list(error.remedies)}
         case _:
             return {}
 

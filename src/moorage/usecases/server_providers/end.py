@@ -18,8 +18,9 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import ANY_GENERATION
 from moorage.domain.derived_events import slice_event
-from moorage.domain.errors import ProviderInUse
+from moorage.domain.errors import InUse
 from moorage.domain.events import DerivedEvent
+from moorage.domain.refusal_commands import to_end_slices
 from moorage.domain.resources import total
 from moorage.usecases.ledger.withdrawal import withdrawn
 from moorage.usecases.server_providers.queries import own_server_provider
@@ -58,14 +59,15 @@ def delete_server_provider(
 
     Raises:
         NotFound: there is no such server provider for this caller.
-        ProviderInUse: it is used, and the caller did not force it.
+        InUse: it is used, and the caller did not force it.
         Busy: too many conflicting commits.
     """
 
     def attempt() -> None:
         record = own_server_provider(env.store, caller, server_id)
         if not force and env.store.bookings(provider=record.id):
-            raise ProviderInUse(record.id)
+            why = f"slices are booked on it{to_end_slices(record.server_id)}"
+            raise InUse("server provider of", record.server_id, why, remedies=("force",))
         ended = end_changeset(env.store, record, OfferEnd.DELETED)
         if not dry_run:
             env.store.commit(ended)
