@@ -354,6 +354,7 @@ def read_statement(source: object, path: str) -> PolicyStatement:
             {name: fields[name] for name in sorted(fields) if name not in STATEMENT_FIELDS}
         ),
         on_violation=_on_violation(fields, f"{path}.on_violation"),
+        path=path,
     )
 
 
@@ -449,6 +450,7 @@ def _shorthand(text: str, path: str) -> PolicyStatement:
         members=(Selector(everyone=True),),
         weight=weight,
         parameters=MappingProxyType({"level": "host"}),
+        path=path,
     )
 
 

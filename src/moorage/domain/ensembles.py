@@ -265,10 +265,9 @@ class Selector:
 class PolicyStatement:
     """A policy as the caller wrote it: a typed, named hyperedge with properties.
 
-    `weight` None means required; a number means preferred, each unit of violation costing
-    that much. With `zip` true, the i-th members of every selector form one hyperedge each
-    (selectors then give equally many, or the surplus stays unconstrained); otherwise all
-    selected members form a single one.
+    `weight` None means required; a number means preferred, each unit of violation costing that
+    much. With `zip` true, the i-th members of every selector form one hyperedge each (a surplus
+    stays unconstrained); otherwise all selected members form a single one.
     """
 
     name: str
@@ -280,6 +279,8 @@ class PolicyStatement:
     parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     on_violation: OnViolation | None = None
     """None: as the service's settings say."""
+    path: str = field(default="", compare=False)
+    """Its place in the request that wrote it, for errors; empty: it was not read from one."""
 
     @property
     def required(self) -> bool:
@@ -317,7 +318,6 @@ class Ensemble:
     paths: Mapping[str, str] | None = None
     """Of a Heat stack's ensemble: role -> where its members are in the stack, such as `web/*`, in
     which `*` stands for the index. None: it is no stack's."""
-
     scaling: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """Of a stack's ensemble: role of an autoscaling group -> its least, desired and largest size by
     the last template."""

@@ -131,14 +131,16 @@ class Topology:
                 lines[one.tree, one.host] = one.line
         return cls(levels=dict(levels), domains=known, attachments=attached, lines=lines)
 
-    def find_level(self, name: str, tree: str = DEFAULT_TREE) -> Level:
+    def find_level(self, name: str, tree: str = DEFAULT_TREE, *, path: str = "level") -> Level:
         """The level of that name; `host` and `server` exist in every tree.
+
+        `path` is the place of the name, for the error.
 
         Raises:
             UnknownName: the tree has no such level.
         """
         if name not in OWN_LEVELS and name not in self.levels.get(tree, ()):
-            raise UnknownName("level", f"{tree}:{name}", path="level")
+            raise UnknownName("level", f"{tree}:{name}", path=path)
         return Level(tree, name)
 
     def level_within(self, distance: int, tree: str = DEFAULT_TREE) -> Level | None:

@@ -146,7 +146,7 @@ def _of_metadata(
     # A policy in a group's member definition is declared by each member separately.
     prefix = one.path if one.path.steps[-1].index else one.stack
     name = "/".join(filter(None, (str(prefix), statement.name)))
-    return replace(statement, name=name, members=selectors), one.node
+    return replace(statement, name=name, members=selectors, path=""), one.node
 
 
 def _with_defaults(source: object, one: DeclaredPolicy) -> object:

@@ -45,8 +45,8 @@ def refuse_contradictions(
     """
     names = {role.name for role in roles}
     for one in statements:
-        path = f"policies.{one.name}.{SIDES}"
-        check_roles(getattr(parse(one), SIDES, MEMBERS), names, path)
+        path = one.path or f"policies.{one.name}"
+        check_roles(getattr(parse(one), SIDES, MEMBERS), names, f"{path}.{SIDES}")
     asked = [one for one in statements if one.required and Phase.CREATE in one.phases]
 
     def contradict(some: Sequence[PolicyStatement]) -> bool:

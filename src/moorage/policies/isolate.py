@@ -60,7 +60,7 @@ class Isolate:
     def parse(cls, parameters: Mapping[str, object], *, path: str) -> Policy:
         """Read wire parameters; but for `vnic` the result is the policy `exclusive`."""
         found = read(cls, parameters, path=path)
-        return found if found.at == VNIC else Exclusive(found.against, found.at, found.tree)
+        return found if found.at == VNIC else _Exclusive(found.against, found.at, found.tree)
 
     def check(self, topology: Topology) -> None:
         """Nothing: ports are in no tree."""
@@ -85,3 +85,13 @@ class Isolate:
     def weaker(self, edge: Edge) -> tuple[Weaker, ...]:
         """None."""
         return ()
+
+
+class _Exclusive(Exclusive):
+    """The policy `exclusive`, whose level is written as `at`."""
+
+    __slots__ = ()
+
+    def check(self, topology: Topology) -> None:
+        """Refuse a level the tree does not have."""
+        topology.find_level(self.level, self.tree, path="at")

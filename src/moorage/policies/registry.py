@@ -51,7 +51,7 @@ def discover() -> Mapping[str, type[Policy]]:
 
 @cache
 def _own() -> Mapping[str, type[Policy]]:
-    """The policies of this package: classes with a `type` and `violations`, defined in a module."""
+    """The policies of this package: classes with a `type` of their own, defined in a module."""
     package = importlib.import_module(__package__ or "moorage.policies")
     found: dict[str, type[Policy]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
@@ -60,7 +60,7 @@ def _own() -> Mapping[str, type[Policy]]:
             if (
                 isinstance(item, type)
                 and item.__module__ == module.__name__
-                and isinstance(getattr(item, "type", None), str)
+                and isinstance(vars(item).get("type"), str)
                 and hasattr(item, "violations")
             ):
                 policy = cast("type[Policy]", item)
@@ -129,13 +129,13 @@ def _why_no_parameters(item: type) -> str:
 def parse(statement: PolicyStatement, *, path: str | None = None) -> Policy:
     """Make the policy of a statement.
 
-    `path` is the statement's place in the description, `policies.<name>` by default.
+    `path` is the statement's place in the description; by default its own, or `policies.<name>`.
 
     Raises:
         UnknownPolicy: no such type; the nearest name is suggested.
         InvalidDescription: its parameters are invalid.
     """
-    place = f"policies.{statement.name}" if path is None else path
+    place = path or statement.path or f"policies.{statement.name}"
     known = discover()
     if statement.type not in known:
         other = _OTHER_WORDS.get(statement.type)

@@ -166,7 +166,8 @@ def _rule(
     for selector in statement.members:
         group = selector.group
         if group is not None and selector.member not in members and not is_known(group, names):
-            raise UnknownName("member", str(selector), path=f"policies.{statement.name}")
+            path = statement.path or f"policies.{statement.name}"
+            raise UnknownName("member", str(selector), path=path)
     return _Rule(statement, policy, edges(statement, roles, members))
 
 

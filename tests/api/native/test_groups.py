@@ -185,3 +185,49 @@ def test_too_many_copies_that_are_apart_are_refused(service: Service) -> None:
     answer = service.call("POST", "/ensembles", {"ensemble": body(apart, cluster=cluster)})
     assert "members in all policies together" in answer.text
     assert answer.status_code in (400, 403)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"type": "affinity", "level": "shelf"}, "level"),
+        ({"type": "isolate", "at": "shelf"}, "at"),
+        ({"type": "spread", "max_skew": -1}, "max_skew"),
+        ({"type": "afinity"}, "type"),
+        ({"type": "fence", "domains": ["nowhere"]}, "domains"),
+        ({"type": "affinity", "members": ["wbe"]}, "members"),
+        ({"type": "separation", "between": [["web"], ["wbe"]], "level": "host",
+          "members": None}, "between"),
+        ({"type": "proximity", "between": [["web"], ["ensemble:no"]], "level": "rack",
+          "members": None}, "between"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_groups_policy_is_named_where_it_is_written(
+    service: Service, wrong: dict[str, Any], field: str
+) -> None:
+    policy = {"name": "p", "members": ["web"], **wrong}
+    policy = {key: value for key, value in policy.items() if value is not None}
+    cluster = {**CLUSTER, "policies": [*CLUSTER["policies"], policy]}
+    first = {"name": "q", "type": "affinity", "members": ["east/db"]}
+    answer = service.call("POST", "/ensembles", {"ensemble": body(first, cluster=cluster)})
+    assert answer.status_code == 400, answer.text
+    path = answer.json["errors"][0]["path"]
+    assert path.startswith(f"members[0].policies[2].{field}")
+
+
+def test_what_is_wrong_with_an_added_policy_is_named_by_its_number_in_the_change(
+    service: Service,
+) -> None:
+    made = created(service, body())["ensemble"]
+    policies = [
+        {"name": "q", "type": "affinity", "members": ["east/db"]},
+        {"name": "p", "type": "isolate", "members": ["east/web"], "at": "shelf"},
+    ]
+    change = {"policies": policies, "generation": made["generation"]}
+    answer = service.call("PATCH", f"/ensembles/{made['id']}", {"ensemble": change})
+    assert refused(answer, 400, "unknown_name")["path"] == "policies[1].at"
+
+
+def test_a_stored_policy_has_no_place_in_a_description(service: Service) -> None:
+    made = created(service, body())["ensemble"]
+    assert {one.path for one in service.store.ensemble(made["id"]).policies} == {""}

@@ -304,7 +304,7 @@ def _without_provider(error: errors.MoorageError) -> str:  # noqa: PLR0911 - a t
 _PROVIDERS: Final = {"resource provider", "host"}
 
 
-def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a table
+def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: C901, PLR0911 - a table
     match error:
         case errors.Contradiction():
             return {"policies": list(error.policies)}

@@ -63,6 +63,11 @@ def record(cls: type[T], /, **shapes: Shape[Any]) -> Shape[T]:
     return Shape(dump, load)
 
 
+def unstored(value: T) -> Shape[T]:
+    """What is not stored with its record, and is this value where that is read."""
+    return Shape(lambda _: None, lambda _: value)
+
+
 def optional(shape: Shape[T]) -> Shape[T | None]:
     """The same, or None."""
     return Shape(

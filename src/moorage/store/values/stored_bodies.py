@@ -84,6 +84,7 @@ from moorage.store.values.codec import (
     record,
     table,
     unordered,
+    unstored,
 )
 
 if TYPE_CHECKING:
@@ -147,11 +148,6 @@ def _role(alternatives: Shape[tuple[Role, ...]]) -> Shape[Role]:
     )
 
 
-_UNSTORED: Final[Shape[Mapping[str, frozenset[str]]]] = Shape(
-    lambda _: None, lambda _: MappingProxyType({})
-)
-"""What is read elsewhere."""
-
 ENSEMBLE: Final = record(
     Ensemble,
     roles=each(_role(each(_role(each(PLAIN))))),
@@ -163,6 +159,7 @@ ENSEMBLE: Final = record(
             phases=unordered(choice(Phase)),
             parameters=FREE,
             on_violation=optional(choice(OnViolation)),
+            path=unstored(""),
         )
     ),
     metadata=table(PLAIN),
@@ -171,7 +168,7 @@ ENSEMBLE: Final = record(
     paths=optional(table(PLAIN)),
     scaling=table(each(PLAIN)),
     headroom=_MEMBERS,
-    references=_UNSTORED,
+    references=unstored(MappingProxyType({})),
     size_changes=each(record(SizeChange, members=_MEMBERS)),
 )
 

@@ -138,10 +138,10 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
         Contradiction: they cannot be met together on any fleet.
         LimitExceeded: their hyperedges have too many members; see `MOST_LISTED`.
     """
-    policies = [parse(one, path=f"policies[{i}]") for i, one in enumerate(ensemble.policies)]
+    paths = [one.path or f"policies[{i}]" for i, one in enumerate(ensemble.policies)]
+    policies = [parse(one, path=at) for one, at in zip(ensemble.policies, paths, strict=True)]
     _bound_edges(ensemble, policies)
-    for index, (statement, policy) in enumerate(zip(ensemble.policies, policies, strict=True)):
-        path = f"policies[{index}]"
+    for statement, policy, path in zip(ensemble.policies, policies, paths, strict=True):
         try:
             policy.check(topology)
         except UnknownName as error:
@@ -208,7 +208,7 @@ def check_names(
     for index, statement in enumerate(ensemble.policies):
         if statement in stored or statement.name in compiled:
             continue
-        path = f"policies[{index}]"
+        path = statement.path or f"policies[{index}]"
         _check_refusal(env, caller, statement)
         policy = parse(statement, path=path)
         traits.check_traits(frozenset(getattr(policy, "traits", ())), f"{path}.traits")

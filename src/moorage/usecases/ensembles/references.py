@@ -40,8 +40,9 @@ def with_references(
         if statement in stored or not references_of(statement):
             policies.append(statement)
             continue
+        path = statement.path or f"policies[{index}]"
         others = {
-            name: _other(store, ensemble, name, f"policies[{index}].{SIDES}")
+            name: _other(store, ensemble, name, f"{path}.{SIDES}")
             for name in sorted(references_of(statement))
         }
         found |= {one.id: one.consumers for one in others.values()}
