@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.ensembles import MemberKind, MemberName, PolicyStatement, Role
@@ -14,13 +16,14 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.shares import Share
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Attachment, Domain, Level, Topology
+from moorage.engine.explain.element_facts import policy_rejections
 from moorage.engine.joint.build import BuiltProblem, build
 from moorage.engine.joint.instance import dumps_request, loads_request
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.joint.verify import places
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.solver.cpsat import CpSat
-from moorage.testing.problems import OTHER_PROJECT, PROJECT, statement
+from moorage.testing.problems import OTHER_PROJECT, PROJECT, random_built, statement
 
 RACK = Level(DEFAULT_TREE, "rack")
 SLICE = Role("s", {"CUSTOM_SESSION": 1}, kind=MemberKind.SLICE)
@@ -145,6 +148,13 @@ def test_servers_without_a_place_are_told_and_not_used() -> None:
     assert allowed(built) == set()
     assert built.considered == 1
     assert built.rejected == {"no-location": 1}
+
+
+@given(seed=st.integers(0, 10**6))
+def test_no_reason_rejects_more_than_are_considered(seed: int) -> None:
+    built = random_built(seed, policies=4, servers=3)
+    found = {**built.rejected, **policy_rejections(built)}
+    assert max(found.values(), default=0) <= built.considered
 
 
 def test_a_role_may_name_its_server() -> None:

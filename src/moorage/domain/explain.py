@@ -167,6 +167,7 @@ class Explanation:
     """Disjoint minimal conflicts; setting all of them aside makes the request feasible."""
     relaxations: tuple[Relaxation, ...] = ()
     considered: int = 0
+    """Hosts of a kind on which members to place go; for slices the servers that offer some."""
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Reason id -> number of hosts it rejected (a host counts once per reason)."""
     note: str = ""

@@ -59,10 +59,14 @@ class Relaxation(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """Hosts considered, and how many each reason rejected; rounded (`10+`) for tenants."""
+    """Hosts considered, and how many each reason rejected; rounded (`10+`) for tenants.
+
+    For slices, hosts are the servers that offer some to their project.
+    """
 
     considered: int | str
     rejected: dict[str, int | str]
+    """No reason counts more than are considered; a host may count for several reasons."""
 
 
 class Largest(Struct, frozen=True):

@@ -245,6 +245,24 @@ def test_a_role_may_name_its_server(service: Service) -> None:
     assert error["explanation"]["note"].startswith("no server that offers slices is open")
 
 
+def test_another_projects_server_is_as_an_unknown_one(service: Service) -> None:
+    plain = str(UUID(int=78, version=4))
+    put(service, plain, "project-b", "h3")
+    apart = {"type": "anti-affinity", "members": ["s"], "level": "server"}
+
+    def answer(server: str) -> Any:
+        error = refused(ask(service, described(apart, on_server=server)), 409, "infeasible")
+        told = error["explanation"]
+        keys = ("stage", "conflict", "relaxations", "note", "counts", "largest", "earliest_start")
+        return error["detail"], {key: told[key] for key in keys}
+
+    unknown = answer(str(UUID(int=77, version=4)))
+    for server in (VMS[2], provider(service, VMS[2]), plain):
+        assert answer(server) == unknown
+    counts = unknown[1]["counts"]
+    assert set(counts["rejected"].values()) == {counts["considered"]}
+
+
 def test_what_is_stored_is_as_it_was_described(service: Service) -> None:
     role = {"name": "t", "count": 1, "alternatives": [SESSION, {"flavor": "m1.small"}]}
     body = described(on_server=VMS[1], forbidden=["HW_CPU_X86_AVX"])

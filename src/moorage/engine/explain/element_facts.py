@@ -243,12 +243,12 @@ def policy_rejections(built: BuiltProblem) -> dict[str, int]:
     """`policy:<name>` -> number of hosts that the policy rejects for some member to be placed.
 
     By its named hosts and by the fixed members; constraints among the members to be placed do not
-    concern single hosts.
+    concern single hosts. Hosts are those that are considered.
     """
     numbers = index_problem(built.problem)
     found: dict[str, Bools] = {}
     for name, mask in (*_rejected_by_hosts(numbers), *_rejected_by_counts(numbers)):
-        on_hosts = mask[: built.problem.host_count]
+        on_hosts = mask[: built.problem.host_count] & built.of_kind
         found[name] = found.get(name, np.zeros_like(on_hosts)) | on_hosts
     return {f"policy:{name}": int(mask.sum()) for name, mask in found.items() if mask.any()}
 

@@ -66,10 +66,15 @@ class BuiltProblem:
     """How the members of `problem` stand for those of `request`; None: they are the same."""
     standing: Mapping[str, StandingViolation]
     """Required policy -> its violation by fixed members; see `joint.standing_violations`."""
-    considered: int
-    """How many hosts there are."""
+    of_kind: Bools
+    """[H] hosts of a kind on which members to place go; no others are rejected."""
     rejected: Mapping[str, int]
     """Reason id -> number of hosts it rejects for some role with members to place."""
+
+    @property
+    def considered(self) -> int:
+        """How many hosts are of a kind on which members to place go."""
+        return int(self.of_kind.sum())
 
 
 def build(
@@ -134,7 +139,7 @@ def build_on_terrain(
         problem=_with_scaled_weights(problem),
         alternatives=alternatives,
         standing=standing,
-        considered=considered_rows(terrain, [role for role in roles if role.name in moving]),
+        of_kind=considered_rows(terrain, [role for role in roles if role.name in moving]),
         rejected=rejected_rows({passes[role.name] for role in roles if role.name in moving}),
     )
 

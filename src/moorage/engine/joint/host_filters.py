@@ -138,15 +138,15 @@ def _rows_of_kind(role: Role, terrain: Terrain) -> Bools:
     return terrain.offering if usable is None else usable
 
 
-def considered_rows(terrain: Terrain, roles: Collection[Role]) -> int:
-    """How many rows are of a kind on which members of the roles are placed; hosts for none."""
+def considered_rows(terrain: Terrain, roles: Collection[Role]) -> Bools:
+    """[H] rows of a kind on which members of the roles are placed; hosts for none."""
     slices = [role for role in roles if role.is_slice]
     found = ~terrain.offering
     if slices and len(slices) == len(roles):
         found[:] = False
     for role in slices:
         found |= _rows_of_kind(role, terrain)
-    return int(found.sum())
+    return found
 
 
 def _of_server(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
