@@ -38,7 +38,6 @@ ISOLATING: Final = "isolate"
 KEEPING: Final = frozenset({EXCLUDING, ISOLATING})
 """The policy types that, where required, close their members' domains to others."""
 
-
 IMPORTED: Final = ("moorage:imported_from", "nova")
 """Metadata of an ensemble that was imported from a server group of Nova's: Nova still has it."""
 
@@ -384,7 +383,7 @@ class Ensemble:
 
     def count(self, role: str) -> int:
         """How many members the role has."""
-        return self._counts[role]
+        return self.counts[role]
 
     @cached_property
     def _role_of(self) -> Mapping[str, Role]:
@@ -396,16 +395,17 @@ class Ensemble:
         return {member.name: member for member in reversed(self.members)}
 
     @cached_property
-    def _counts(self) -> Counter[str]:
-        return Counter(member.name.role for member in self.members)
-
-    def counts(self) -> Mapping[str, int]:
+    def counts(self) -> Counter[str]:
         """How many members each role has that has any."""
         return Counter(member.name.role for member in self.members)
 
     def edges(self, statement: PolicyStatement) -> tuple[tuple[MemberName, ...], ...]:
         """The hyperedges of a policy: tuples of member names, without duplicates."""
-        return edges(statement, self.roles, [member.name for member in self.members])
+        return self._selection.edges(statement)
+
+    @cached_property
+    def _selection(self) -> MemberSelection:
+        return MemberSelection(self.roles, [member.name for member in self.members])
 
     @property
     def servers(self) -> frozenset[str]:

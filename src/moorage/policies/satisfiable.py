@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import Phase, edges
+from moorage.domain.ensembles import MemberSelection, Phase
 from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.role_paths import is_known
@@ -148,7 +148,9 @@ def _comparable(
 def _rules(
     roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
 ) -> list[_Rule]:
-    rules = [_rule(one, roles, members) for one in statements]
+    names = {member.role for member in members} | {role.name for role in roles}
+    selection = MemberSelection(roles, members)
+    rules = [_rule(one, names, members, selection) for one in statements]
     return [rule for rule in rules if rule.statement.required and _is_judged(rule)]
 
 
@@ -159,16 +161,18 @@ def _is_judged(rule: _Rule) -> bool:
 
 
 def _rule(
-    statement: PolicyStatement, roles: Sequence[Role], members: Sequence[MemberName]
+    statement: PolicyStatement,
+    names: Collection[str],
+    members: Sequence[MemberName],
+    selection: MemberSelection,
 ) -> _Rule:
     policy = parse(statement)
-    names = {member.role for member in members} | {role.name for role in roles}
     for selector in statement.members:
         group = selector.group
         if group is not None and selector.member not in members and not is_known(group, names):
             path = statement.path or f"policies.{statement.name}"
             raise UnknownName("member", str(selector), path=path)
-    return _Rule(statement, policy, edges(statement, roles, members))
+    return _Rule(statement, policy, selection.edges(statement))
 
 
 def _levels(rules: Sequence[_Rule]) -> set[Level]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import Phase, edges
+from moorage.domain.ensembles import MemberSelection, Phase
 from moorage.domain.topology import HOST, SERVER, Level
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.policies.primitives import NeverOn, OnlyOn, SameDomain, Skew
@@ -62,8 +62,9 @@ def _post(
     statements: list[PolicyStatement],
     fleet: HypotheticalFleet,
 ) -> list[Primitive]:
+    selection = MemberSelection(roles, members)
     rules = [
-        (one, parse(one), edges(one, roles, members))
+        (one, parse(one), selection.edges(one))
         for one in statements
         if one.required and Phase.CREATE in one.phases
     ]

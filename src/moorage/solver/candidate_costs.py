@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
     Floats: TypeAlias = NDArray[np.float64]
+    RowCosts: TypeAlias = Callable[[Ints], Floats]
 
 _FEW: Final = 64
 """Levels with at most so many domains are added at each look: a change in one of their domains
@@ -30,38 +31,36 @@ class CandidateCosts:
     def __init__(
         self,
         rows: Ints,
-        on_rows: Callable[[Ints], Floats],
         parts: Sequence[tuple[DomainCosts, DomainRows]],
         base: CandidateCosts | None = None,
     ) -> None:
-        """Of these rows, ascending; `on_rows` says what the rows cost by themselves.
-
-        `base`, if given, keeps just that for the same rows.
-        """
+        """Of these rows, ascending; `base`, if given, keeps what they cost by themselves."""
         self.rows = rows
-        self._on_rows, self._base = on_rows, base
+        self._base = base
         self._coarse = [(costs, of.of[rows]) for costs, of in parts if of.count <= _FEW]
         self._fine = [(costs, of) for costs, of in parts if of.count > _FEW]
         self._seen_rows = -1
         self._seen = [0] * len(self._fine)
         self._sums: Floats = np.zeros(0)
 
-    def costs(self, changed: list[int]) -> Floats:
+    def costs(self, changed: list[int], on_rows: RowCosts) -> Floats:
         """[n] the cost of each row now; infinite where it is closed. Not to be written to.
 
         Args:
             changed: the rows that have changed since the beginning; only added to.
+            on_rows: what rows cost by themselves. It is not kept: it knows the search that keeps
+                these costs, and a cycle of both would hold their arrays long after the search.
         """
-        self._renew(changed)
+        self._renew(changed, on_rows)
         found = self._sums
         for part, domains in self._coarse:
             if not part.idle:
                 found = found + part.costs[domains]
         return found
 
-    def _renew(self, changed: list[int]) -> None:
+    def _renew(self, changed: list[int], on_rows: RowCosts) -> None:
         if self._seen_rows < 0:
-            self._sums = self._whole(changed)
+            self._sums = self._whole(changed, on_rows)
         else:
             dirty = [np.array(changed[self._seen_rows :], dtype=np.int64)]
             dirty += [
@@ -70,22 +69,22 @@ class CandidateCosts:
                 for domains in part.changes[seen:]
             ]
             if sum(map(len, dirty)) * _MOST > len(self.rows):
-                self._sums = self._whole(changed)
+                self._sums = self._whole(changed, on_rows)
             else:
-                self._renew_rows(np.concatenate(dirty))
+                self._renew_rows(np.concatenate(dirty), on_rows)
         self._seen_rows = len(changed)
         self._seen = [len(part.changes) for part, _ in self._fine]
 
-    def _renew_rows(self, dirty: Ints) -> None:
+    def _renew_rows(self, dirty: Ints, on_rows: RowCosts) -> None:
         at = np.searchsorted(self.rows, dirty)
         at = at[self.rows[np.minimum(at, len(self.rows) - 1)] == dirty]
         if len(at):
             rows = self.rows[at]
-            self._sums[at] = self._with_parts(self._on_rows(rows), rows)
+            self._sums[at] = self._with_parts(on_rows(rows), rows)
 
-    def _whole(self, changed: list[int]) -> Floats:
+    def _whole(self, changed: list[int], on_rows: RowCosts) -> Floats:
         base = self._base
-        found = self._on_rows(self.rows) if base is None else base.costs(changed).copy()
+        found = on_rows(self.rows) if base is None else base.costs(changed, on_rows).copy()
         return self._with_parts(found, self.rows)
 
     def _with_parts(self, found: Floats, rows: Ints) -> Floats:

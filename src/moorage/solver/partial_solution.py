@@ -185,7 +185,8 @@ class Partial:
             found = self._in_one_domain(m, met, parts)
         else:
             kept = self._kept(m, tuple(apart), parts)
-            found = Candidates(kept.rows, kept.costs(self.changed))
+            costs = kept.costs(self.changed, partial(self._on_rows, m))
+            found = Candidates(kept.rows, costs)
         for c in shared:
             if c not in met:
                 room, domains = self._shared_room(c), self.index.domain_rows[c]
@@ -272,8 +273,7 @@ class Partial:
             base = self._kept(m, (), ()) if parts else None
             while len(self._candidate_costs) >= _KEPT:
                 del self._candidate_costs[next(iter(self._candidate_costs))]
-            rows = self.index.rows_of(group)
-            found = CandidateCosts(rows, partial(self._on_rows, m), parts, base)
+            found = CandidateCosts(self.index.rows_of(group), parts, base)
         self._candidate_costs[whole] = found
         return found
 

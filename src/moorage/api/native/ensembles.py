@@ -228,7 +228,7 @@ def ensemble_view(
 ) -> wire.Ensemble:
     """An ensemble, as the caller may see it."""
     ensemble = seen_by_caller(call, ensemble)
-    counts = ensemble.counts()
+    counts = ensemble.counts
     own = {one.name for one in ensemble.roles if sees_role(call.caller, ensemble, one.name)}
     return wire.Ensemble(
         id=ensemble.id,

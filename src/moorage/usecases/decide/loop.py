@@ -194,6 +194,8 @@ def _resumed(step: Callable[[], DecisionRequest]) -> DecisionRequest:
         return step()
     except StopIteration as returned:
         raise _Answered(returned.value) from None
+    finally:
+        del step  # it may hold an error, whose traceback has this frame
 
 
 class _Loop(Generic[T]):
@@ -288,8 +290,11 @@ class _Loop(Generic[T]):
                 return _settled(maker, attempt, attempt.decision, done)
             with deadline.at_least(EXPLAINING):
                 problem = maker.refusal(attempt)
-        if problem is not None:
-            _resumed(partial(reading.throw, problem))
+        try:
+            if problem is not None:
+                _resumed(partial(reading.throw, problem))
+        finally:
+            del problem  # its traceback has this frame, and the frame all that was searched
         return None
 
     def _overtaken(

@@ -72,7 +72,7 @@ def differences(
         if role.name not in roles
     ]
     there = {role.name: role for role in ensemble.roles}
-    present = ensemble.counts()
+    present = ensemble.counts
     for name, role in roles.items():
         known = there.get(name)
         if known is None:
