@@ -40,6 +40,10 @@ SIDES = (
 NEAR = (
     [["g"], ["ensemble:x"]],
     [["s/g", "h"], ["ensemble:x"], ["ensemble:y"]],
+    [["g"], ["h"]],
+    [["g/d", "l"], ["g/w"], ["ensemble:x"]],
+    [["s/g[0]"], ["s/g[1]"], ["l"]],
+    [["s/d", "h"], ["s/g", "g[1]"]],
 )
 
 
@@ -68,7 +72,8 @@ def nested(seed: int, *, partial: bool = False) -> BuiltProblem:
         far = dice.choice((random_level(dice), {"min_distance": dice.randint(1, 3)}))
         if chosen < 0.7:
             near = dice.choice(NEAR)
-            members = tuple(Selector.parse(name) for name in near[0])
+            own = [name for side in near for name in side if ":" not in name]
+            members = tuple(map(Selector.parse, own))
             far = dice.choice((random_level(dice), {"max_distance": dice.randint(0, 3)}))
             parameters = {**far, "between": near}
             return replace(old, type="proximity", members=members, zip=False, parameters=parameters)

@@ -17,6 +17,7 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     OnlyOn,
     Primitive,
     SameDomain,
@@ -150,6 +151,7 @@ def problems(draw: st.DrawFn) -> Problem:
         st.builds(AtMost, policy=st.just("p"), members=some, level=level, limit=limit),
         st.builds(AtLeastDomains, policy=st.just("q"), members=some, level=level, limit=limit),
         st.builds(SameDomain, policy=st.just("r"), members=some, level=level),
+        st.builds(Near, policy=st.just("t"), members=some, others=some, level=level),
         st.builds(
             OnlyOn,
             policy=st.just("s"),

@@ -30,6 +30,8 @@ RULES: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("survive", ("*",), {"level": "host", "lose": 2, "keep": 3}),
     ("anti-affinity", ("*",), {"level": "rack", "max_per_domain": 2}),
     ("affinity", ("a[0]", "b"), {"level": "rack"}),
+    ("proximity", ("a", "b"), {"level": "rack", "between": [["a"], ["b"]]}),
+    ("proximity", ("a", "b"), {"level": "rack", "between": [["b"], ["a"]]}),
 ]
 
 

@@ -148,6 +148,34 @@ def test_sides_that_share_a_domain_are_left_alone_there() -> None:
     assert (excess(problem, apart, rows) == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("others", "coming", "amount", "ways"),
+    [
+        # In two racks without others: one that comes mends one of them, two mend both.
+        ("", {"b": 1}, 1, {"h1", "h2", "h3", "h4"}),
+        ("", {"b": 2}, 0, {"h1 h3", "h1 h4", "h2 h3", "h2 h4"}),
+        ("h1", {"b": 1}, 0, {"h3", "h4"}),
+        # Who joins the tier joins it beside others, where such stand.
+        ("h5", {"a": 1}, 2, {"h5", "h6"}),
+        ("", {"a": 1}, 2, set()),
+    ],
+)
+def test_others_that_come_mend_as_many_domains_as_they_can(
+    others: str, coming: dict[str, int], amount: int, ways: set[str]
+) -> None:
+    near = statement("p", "proximity", "a", "b", level="rack", between=[["a"], ["b"]])
+    stand = {"a": ["h1", "h3"], "b": others.split()}
+    fleet = built(near, "", 1).terrain
+    asked = request(
+        {role: (len(stand[role]) + coming.get(role, 0), {"VCPU": 1}) for role in stand},
+        [near],
+        fixed={MemberName(role, i): host for role in stand for i, host in enumerate(stand[role])},
+    )
+    made = build_on_terrain(asked, fleet)
+    assert (made.standing["p"].amount if made.standing else 0) == amount
+    assert allowed(made) == ways
+
+
 @pytest.mark.parametrize("chunk", range(4))
 def test_a_placement_holds_exactly_if_the_meanings_find_nothing_worse(chunk: int) -> None:
     """Against every placement there is, by the policies' meanings: neither too strict nor too lax.
@@ -163,8 +191,10 @@ def test_a_placement_holds_exactly_if_the_meanings_find_nothing_worse(chunk: int
         if len(rows) > 300:
             continue
         seen += 1
-        # Beside members that share a domain already, what keeps roles apart is a little stricter.
-        stricter = any(one.parameters.get("between") == "roles" for one in made.request.policies)
+        # Beside members that break it already, what is between roles is a little stricter.
+        stricter = any(
+            one.parameters.get("between", "members") != "members" for one in made.request.policies
+        )
         right = satisfies(made.problem, rows)
         for row, holds_there in zip(rows, right.tolist(), strict=True):
             try:

@@ -10,9 +10,11 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     NeverOn,
     OnlyOn,
     SameDomain,
+    Sided,
     Skew,
 )
 
@@ -39,6 +41,7 @@ class _ConstraintState:
     primitive: Primitive
     column: Sequence[int]
     remaining: int
+    """Members that are not placed; of a `Near` the others."""
     counts: dict[int, int] = field(default_factory=dict)
     others: dict[int, int] = field(default_factory=dict)
 
@@ -48,7 +51,7 @@ class _ConstraintState:
         counts[domain] = counts.get(domain, 0) + step
         if not counts[domain]:
             del counts[domain]
-        if not as_other:
+        if as_other is isinstance(self.primitive, Near):
             self.remaining -= step
 
     def infeasible(self) -> bool:
@@ -70,6 +73,8 @@ class _ConstraintState:
                 infeasible = missing > self.remaining
             case Apart():
                 infeasible = not self.counts.keys().isdisjoint(self.others)
+            case Near():
+                infeasible = len(self.counts.keys() - self.others.keys()) > self.remaining
         return infeasible
 
 
@@ -82,7 +87,11 @@ def search(
         BudgetExceeded: neither was found within `MAX_STEPS` steps.
     """
     states = [
-        _ConstraintState(one, fleet.domains(one.level), len(one.members))
+        _ConstraintState(
+            one,
+            fleet.domains(one.level),
+            len(one.others if isinstance(one, Near) else one.members),
+        )
         for one in primitives
         if not isinstance(one, OnlyOn | NeverOn)
     ]
@@ -129,7 +138,7 @@ class _Search:
         for state in states:
             for member in state.primitive.members:
                 self._of[member].append((state, False))
-            if isinstance(state.primitive, Apart):
+            if isinstance(state.primitive, Sided):
                 for member in state.primitive.others:
                     self._of[member].append((state, True))
 

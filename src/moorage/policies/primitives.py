@@ -95,6 +95,17 @@ class Apart(_Posted):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Near(_Posted):
+    """Each domain of `level` that holds one of `members` also holds one of `others`.
+
+    Excess: number of domains that hold one of `members` and none of `others`.
+    """
+
+    level: Level
+    others: tuple[MemberName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OnlyOn(_Posted):
     """The members stand on these hosts only (rows). Excess: members elsewhere."""
 
@@ -136,9 +147,12 @@ class Pooled:
 
 
 Primitive: TypeAlias = (
-    AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart | OnlyOn | NeverOn
+    AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart | Near | OnlyOn | NeverOn
 )
 """What policies compile to."""
+
+Sided: TypeAlias = Apart | Near
+"""The primitives with `others`."""
 
 Cut: TypeAlias = NeverTogether | Pooled
 """Constraints that no policy posts: facts about devices that a solve finds. Always required, and

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.ensembles import SIDES
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.references import referenced
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.policies.contract import Example, Violation, Weaker
 from moorage.policies.levels import hosts_with_domain, members_text, members_without_domain
 from moorage.policies.parameters import about, read
-from moorage.policies.primitives import OnlyOn, SameDomain
-from moorage.policies.sides import MEMBERS, Between, check_ensembles, check_form, opposed
+from moorage.policies.primitives import Near, OnlyOn, SameDomain
+from moorage.policies.sides import MEMBERS, Between, check_ensembles, check_form, on_side
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,9 +37,12 @@ class Proximity:
     Meant for `zip`: each application server beside its own database. Broken by one for every
     domain used beyond the first.
 
-    With `{"between": [["web"], ["ensemble:shop"]]}` each member of the first side is near some
-    member of the other ensemble of the project, which stays where it is, and not necessarily near
-    the others of its side. Broken by one for every member that is not.
+    With `{"between": [["web"], ["cache"]]}` each member of the first side is near some member of
+    every other side, and not necessarily near the rest of its own: each rack with a `web` has a
+    `cache`, and there may be caches elsewhere. Broken by one for every domain that has some of the
+    first side and none of another. A side is a list of roles, groups and copies, or else of other
+    ensembles of the project, `ensemble:shop`, whose members stay where they are. Broken by one for
+    every member that is near none of such an ensemble.
     """
 
     type: ClassVar[str] = "proximity"
@@ -59,8 +63,8 @@ class Proximity:
     between: Between = field(
         default=MEMBERS,
         metadata=about(
-            "Whether members are near each other, or those of the first side near the ensembles"
-            " in the other ones.",
+            "Whether members are near each other, or those of the first side near some of each of"
+            " the other ones.",
             choices=(MEMBERS,),
         ),
     )
@@ -88,7 +92,10 @@ class Proximity:
         if level is None:
             return ()
         if self.between != MEMBERS:
-            return tuple(self._far_from_others(edge, placement, level))
+            return (
+                *self._far_from_roles(edge, placement, level),
+                *self._far_from_ensembles(edge, placement, level),
+            )
         return (*members_without_domain(edge, placement, level), *self._far(edge, placement, level))
 
     def _far(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
@@ -97,14 +104,36 @@ class Proximity:
             text = f"{members_text(edge)} in different {level}s"
             yield Violation(edge, text, len(domains) - 1)
 
-    def _far_from_others(
+    def _far_from_roles(
         self, edge: Edge, placement: Placement, level: Level
     ) -> Iterator[Violation]:
-        for ensemble, members in opposed(edge, self.between):
+        ours, roles, _ = self._sides(edge)
+        if roles:
+            yield from members_without_domain(ours, placement, level)
+        for side in roles:
+            theirs = placement.counts(on_side(edge, side), level)
+            for domain, alone in placement.by_domain(ours, level).items():
+                if domain not in theirs:
+                    name = placement.fleet.domain_name(level, domain)
+                    text = f"{level} {name} has {members_text(alone)} and no {_either(side)}"
+                    yield Violation(alone, text)
+
+    def _far_from_ensembles(
+        self, edge: Edge, placement: Placement, level: Level
+    ) -> Iterator[Violation]:
+        ours, _, ensembles = self._sides(edge)
+        for ensemble in ensembles:
             near = placement.fleet.near(ensemble, level)
-            for one in members:
+            for one in ours:
                 if near is not None and placement.hosts[one] not in near:
                     yield Violation((one,), f"{one} is in no {level} of ensemble {ensemble}")
+
+    def _sides(self, edge: Edge) -> tuple[Edge, list[frozenset[str]], list[str]]:
+        """The members of the first side; the other sides of roles, and the other ensembles."""
+        assert not isinstance(self.between, str)
+        first, *others = self.between
+        ensembles = [one for side in others for one in sorted(referenced(side))]
+        return on_side(edge, first), [side for side in others if not referenced(side)], ensembles
 
     def _level(self, topology: Topology) -> Level | None:
         if self.level is not None:
@@ -120,23 +149,32 @@ class Proximity:
     ) -> Iterable[Primitive]:
         """The same domain of the level that stands for the distance."""
         level = self._level(fleet.topology)
-        if level is not None and self.between != MEMBERS:
-            for ensemble, members in opposed(edge, self.between):
-                near = fleet.near(ensemble, level)
-                if near is not None:
-                    yield OnlyOn(policy=name, members=members, weight=weight, hosts=near)
-        elif level is not None:
+        if level is None:
+            return
+        alone = self.between == MEMBERS
+        ours, roles, ensembles = (edge, [], []) if alone else self._sides(edge)
+        if alone:
             yield SameDomain(policy=name, members=edge, weight=weight, level=level)
-            yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
+        for side in roles:
+            others = on_side(edge, side)
+            yield Near(policy=name, members=ours, others=others, weight=weight, level=level)
+        for ensemble in ensembles:
+            near = fleet.near(ensemble, level)
+            if near is not None:
+                yield OnlyOn(policy=name, members=ours, weight=weight, hosts=near)
+        if alone or roles:
+            yield from hosts_with_domain(ours, fleet, level, name=name, weight=weight)
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """One domain with room for all."""
         level = self._level(fleet.topology)
         if self.between != MEMBERS:
-            return " and ".join(
-                f"room for {members_text(members)} in a {level or self.tree} of ensemble {ensemble}"
-                for ensemble, members in opposed(edge, self.between)
-            )
+            ours, roles, ensembles = self._sides(edge)
+            where, who = level or self.tree, members_text(ours)
+            sides = (members_text(on_side(edge, one)) or f"0 x {_either(one)}" for one in roles)
+            parts = [f"one of {side} in each {where} of {who}" for side in sides]
+            parts += [f"room for {who} in a {where} of ensemble {one}" for one in ensembles]
+            return " and ".join(parts)
         return f"one {level or self.tree} with room for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
@@ -144,3 +182,8 @@ class Proximity:
         if self.max_distance is not None:
             for step in range(1, STEPS + 1):
                 yield Weaker(step, {"max_distance": self.max_distance + step})
+
+
+def _either(side: frozenset[str]) -> str:
+    """A side's roles, groups and copies as a phrase."""
+    return " or ".join(sorted(side))

@@ -1,4 +1,4 @@
-"""Members that required policies force into one domain, and what cannot hold for that reason.
+"""Members that required policies force into one domain or several, and what cannot hold then.
 
 Used without a fleet, by `static_check`, and for the hosts of a problem, by counting.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from moorage.policies.primitives import Apart, AtLeastDomains, AtMost, AtMostTogether
+from moorage.policies.primitives import Apart, AtLeastDomains, AtMost, AtMostTogether, Near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from moorage.domain.ensembles import MemberName
-    from moorage.policies.primitives import SameDomain
+    from moorage.policies.primitives import Primitive, SameDomain
 
 Counted: TypeAlias = AtMost | AtMostTogether | AtLeastDomains | Apart
 """The primitives that joined members can violate."""
@@ -68,3 +68,33 @@ class JoinedMembers:
                 return len(groups) < limit
             case Apart():
                 return bool(groups.keys() & self.groups(one.others).keys())
+
+
+def domains_needed(one: Primitive, count: int) -> int:
+    """How many domains so many of its members need, if all stand in some."""
+    match one:
+        case AtMost(limit=limit):
+            return -(-count // limit) if limit > 0 else 0
+        case AtLeastDomains(limit=limit):
+            return limit
+        case AtMostTogether(domains=lose, limit=limit):
+            each = limit // lose
+            return lose + -(-(count - limit) // each) if each > 0 and count > limit else 0
+        case _:
+            return 0
+
+
+def others_too_few(posted: Collection[Primitive]) -> bool:
+    """Whether members that need others near them need more domains than there are others.
+
+    It is assumed that every member stands in some domain of each primitive's level.
+    """
+    return any(
+        isinstance(one, Counted)
+        and one.level == near.level
+        and domains_needed(one, len(one.members)) > len(near.others)
+        and set(near.members).issuperset(one.members)
+        for near in posted
+        if isinstance(near, Near)
+        for one in posted
+    )

@@ -53,6 +53,11 @@ def _side(role: str, between: Between) -> str:
     return ""
 
 
+def on_side(edge: Edge, side: frozenset[str]) -> Edge:
+    """Those of the members that are on a named side."""
+    return next(iter(split(edge, (side,)).values()), ())
+
+
 def opposed(edge: Edge, between: Between) -> Iterator[tuple[str, Edge]]:
     """Each other ensemble in a side, by its id, with the members of the sides beside that one."""
     if isinstance(between, str):
@@ -92,7 +97,7 @@ def check_form(between: Between, path: str) -> None:
 
 
 def check_ensembles(between: Sides, path: str) -> None:
-    """Check that the first side has members of this ensemble, and all others only other ones.
+    """Check that the first side names no other ensemble, and no other side both it and roles.
 
     Raises:
         InvalidDescription: it is not so.
@@ -100,10 +105,9 @@ def check_ensembles(between: Sides, path: str) -> None:
     if referenced(between[0]):
         raise InvalidDescription("the first side names roles, groups or copies", path=f"{path}[0]")
     for i, side in enumerate(between[1:], start=1):
-        if len(referenced(side)) < len(side):
+        if 0 < len(referenced(side)) < len(side):
             raise InvalidDescription(
-                "a side beside the first names other ensembles; of this one, list as members all"
-                " who are to be near each other",
+                "a side names roles, groups and copies, or else other ensembles",
                 path=f"{path}[{i}]",
             )
 

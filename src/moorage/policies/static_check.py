@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from moorage.domain.ensembles import MemberSelection, Phase
 from moorage.domain.topology import HOST, SERVER, Level
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
-from moorage.policies.primitives import NeverOn, OnlyOn, SameDomain, Skew
+from moorage.policies.primitives import Near, NeverOn, OnlyOn, SameDomain, Skew
 from moorage.policies.registry import parse
-from moorage.policies.shared_domains import JoinedMembers
+from moorage.policies.shared_domains import JoinedMembers, others_too_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,8 +47,9 @@ def contradictory(
         joining = (one for one in posted if isinstance(one, SameDomain))
         return JoinedMembers.by(one for one in joining if fleet.implies(one.level, level))
 
-    counted = (one for one in posted if not isinstance(one, OnlyOn | NeverOn | SameDomain | Skew))
-    if any(together(one.level).violate(one) for one in counted):
+    uncounted = OnlyOn | NeverOn | SameDomain | Skew | Near
+    counted = (one for one in posted if not isinstance(one, uncounted))
+    if any(together(one.level).violate(one) for one in counted) or others_too_few(posted):
         return True
     slices = any(one.is_slice for role in roles for one in role.choices)
     # Slices on one host need not be on one server of it.

@@ -9,7 +9,8 @@ import numpy as np
 
 from moorage.domain.requests import Objective
 from moorage.domain.topology import HOST
-from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, SameDomain
+from moorage.policies.primitives import SameDomain
+from moorage.policies.shared_domains import domains_needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,7 +131,8 @@ def _fewest_hosts(numbers: ProblemIndex) -> int:
             least = max(least, len(standing) + _prefix(others, int(rest)))
     for constraint in numbers.constraints:
         if constraint.required:
-            least = max(least, _domains_needed(constraint, _surely_placed(problem, constraint)))
+            count = _surely_placed(problem, constraint)
+            least = max(least, domains_needed(constraint.primitive, count))
     return least + bool(problem.choices)
 
 
@@ -145,20 +147,6 @@ def _surely_placed(problem: Problem, constraint: LevelConstraint) -> int:
 def _prefix(amounts: Ints, wanted: int) -> int:
     """How many of the largest amounts it takes to reach `wanted` (or all there are)."""
     return min(int(np.searchsorted(np.cumsum(amounts), wanted)) + 1, len(amounts))
-
-
-def _domains_needed(constraint: LevelConstraint, count: int) -> int:
-    """How many domains so many of the members need."""
-    match constraint.primitive:
-        case AtMost(limit=limit):
-            return -(-count // limit) if limit > 0 else 0
-        case AtLeastDomains(limit=limit):
-            return limit
-        case AtMostTogether(domains=lose, limit=limit):
-            each = limit // lose
-            return lose + -(-(count - limit) // each) if each > 0 and count > limit else 0
-        case _:
-            return 0
 
 
 def _least_fill(numbers: ProblemIndex) -> int:

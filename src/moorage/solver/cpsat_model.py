@@ -18,6 +18,7 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     SameDomain,
     Skew,
 )
@@ -168,12 +169,21 @@ def _add_constraint(model: Model, constraint: LevelConstraint) -> None:
             _at_most(model, constraint, sum(used) - 1)
         case Skew(domains=domains, limit=limit):
             _skew(model, constraint, n, domains, limit)
-        case Apart():
-            theirs = _counts(model, constraint, constraint.others)
-            for domain in n.keys() & theirs.keys():
-                one = _used(model, n[domain], len(constraint.members), least=True)
-                other = _used(model, theirs[domain], len(constraint.others), least=True)
-                _at_most(model, constraint, one + other - 1)
+        case Apart() | Near():
+            _sides(model, constraint, n, _counts(model, constraint, constraint.others))
+
+
+def _sides(
+    model: Model, constraint: LevelConstraint, n: dict[int, Any], theirs: dict[int, Any]
+) -> None:
+    near = isinstance(constraint.primitive, Near)
+    for domain in n if near else n.keys() & theirs.keys():
+        one = _used(model, n[domain], len(constraint.members), least=True)
+        if near:
+            _at_most(model, constraint, one - theirs.get(domain, 0))
+        else:
+            other = _used(model, theirs[domain], len(constraint.others), least=True)
+            _at_most(model, constraint, one + other - 1)
 
 
 def _counts(model: Model, constraint: LevelConstraint, members: tuple[int, ...]) -> dict[int, Any]:

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.engine.joint.domain_counters import closed_domains, excess_growth, fill_preference
-from moorage.policies.primitives import Apart, AtMost, SameDomain
+from moorage.engine.joint.domain_counters import (
+    closed_domains,
+    closed_to_others,
+    excess_growth,
+    fill_preference,
+)
+from moorage.policies.primitives import Apart, AtMost, Near, SameDomain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +41,7 @@ class DomainCosts:
         """`counts` and `others` are the arrays that a partial solution keeps up to date."""
         self.constraint = constraint
         self._counts, self._others, self._other_side = counts, others, other_side
-        self._local = other_side or isinstance(constraint.primitive, AtMost | Apart)
+        self._local = isinstance(constraint.primitive, AtMost | Apart)
         """Whether the cost of a domain depends on the counts of this domain alone."""
         self.costs: Floats = np.zeros(constraint.domain_count + 1)
         """[D + 1] infinite where a required constraint closes the domain. The last is that of hosts
@@ -52,7 +57,7 @@ class DomainCosts:
         self._touched.append(domain)
 
     def renew(self, left: int) -> None:
-        """Compute anew what has changed; `left` members are still to be placed."""
+        """Compute anew what has changed; `left` as in `closed_domains`."""
         if not self._fresh and (not self._touched or self._only_fuller()):
             self._touched.clear()
             return
@@ -86,11 +91,13 @@ class DomainCosts:
         found = np.zeros(len(counts))
         weight = self.constraint.primitive.weight
         if self._other_side:
-            if weight is None:
-                found[counts > 0] = np.inf
+            shut = closed_to_others(self.constraint, counts, others, left)
+            found[shut] = np.inf if weight is None else COST_UNIT * weight
+            if isinstance(self.constraint.primitive, Near):
+                found += _UNEVEN * others  # so that they are in many domains
             return found
         if weight is not None:
-            grows = excess_growth(self.constraint, counts, others)
+            grows = excess_growth(self.constraint, counts, others, left)
             if grows is not None:
                 found += COST_UNIT * weight * grows
         uneven = fill_preference(self.constraint, counts)

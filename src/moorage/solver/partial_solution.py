@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from moorage.domain.requests import Objective
-from moorage.policies.primitives import SameDomain
+from moorage.policies.primitives import Near, SameDomain
 from moorage.solver.candidate_costs import CandidateCosts
 from moorage.solver.domain_costs import COST_UNIT, DomainCosts
 from moorage.solver.placement_counts import Served
@@ -81,7 +81,7 @@ class Partial:
             np.zeros_like(counts) if constraint.others else nobody[len(counts)]
             for counts, constraint in zip(self.counts, index.constraints, strict=True)
         ]
-        self.left = [len(constraint.members) for constraint in index.constraints]
+        self.left = [len(constraint.awaited) for constraint in index.constraints]
         self.changed: list[int] = []
         """Rows to which a member has come, or that it has left, in order."""
         self._domain_costs: list[dict[bool, DomainCosts]] = [{} for _ in index.constraints]
@@ -131,12 +131,15 @@ class Partial:
         self.load[row] += sign
         for c in self.index.constraints_of[m]:
             domain = int(self.index.constraints[c].domain_of[row])
-            self.left[c] -= sign
+            if not isinstance(self.index.constraints[c].primitive, Near):
+                self.left[c] -= sign
             if domain >= 0:
                 self.counts[c][domain] += sign
             self._touch(c, domain)
         for c in self.index.other_side_of[m]:
             domain = int(self.index.constraints[c].domain_of[row])
+            if isinstance(self.index.constraints[c].primitive, Near):
+                self.left[c] -= sign
             if domain >= 0:
                 self.others[c][domain] += sign
             self._touch(c, domain)
@@ -243,9 +246,10 @@ class Partial:
             apart.append((c, False))
             if same:
                 preferred.append(c)
-        apart += [
-            (c, True) for c in self.index.other_side_of[m] if self.index.constraints[c].required
-        ]
+        for c in self.index.other_side_of[m]:
+            constraint = self.index.constraints[c]
+            if constraint.required or isinstance(constraint.primitive, Near):
+                apart.append((c, True))
         preferred.sort(key=lambda c: -self.index.constraints[c].domain_count)
         found = self._split[key] = _Constraints(apart, shared, preferred)
         return found

@@ -381,6 +381,9 @@ def _random_policy(
     if parameters.get("between") == "roles" and parameters.get("level") == "rack" and roles[1:]:
         # Without another throw: what a seed gives otherwise stays the same.
         parameters["between"] = [[roles[0].name], [role.name for role in roles[1:]]]
+    if type_ == "proximity" and parameters.get("level") == "rack" and roles[1:]:
+        parameters["between"] = [[roles[0].name], [role.name for role in roles[1:]]]
+        chosen, zipped = [role.name for role in roles], False
     if type_ == EXCLUDING and name == "p1":
         # The same said otherwise.
         type_, parameters = ISOLATING, _isolating(parameters)

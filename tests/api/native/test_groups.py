@@ -231,3 +231,18 @@ def test_what_is_wrong_with_an_added_policy_is_named_by_its_number_in_the_change
 def test_a_stored_policy_has_no_place_in_a_description(service: Service) -> None:
     made = created(service, body())["ensemble"]
     assert {one.path for one in service.store.ensemble(made["id"]).policies} == {""}
+
+
+def test_each_copy_has_its_tiers_near_each_other(service: Service) -> None:
+    cached = {"name": "cached", "type": "proximity", "between": [["web"], ["db"]], "level": "rack"}
+    described = body(cluster={**CLUSTER, "policies": [cached]})
+    answer = created(service, described)["ensemble"]
+    [policy] = [one for one in answer["policies"] if one["name"] == "east/1/cached"]
+    assert policy["between"] == [["east/1/web"], ["east/1/db"]]
+    for copy in ("east/0", "east/1"):
+        where = racks(service, answer["id"])
+        tiers = [
+            {where[name] for name in where if name.startswith(f"{copy}/{role}[")}
+            for role in ("web", "db")
+        ]
+        assert tiers[0] <= tiers[1], where

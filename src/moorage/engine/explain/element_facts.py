@@ -263,9 +263,9 @@ def _rejected_by_hosts(numbers: ProblemIndex) -> Iterator[tuple[str, Bools]]:
 def _rejected_by_counts(numbers: ProblemIndex) -> Iterator[tuple[str, Bools]]:
     fixed = numbers.problem.fixed
     for constraint in numbers.constraints:
-        left = sum(int(fixed[m] < 0) for m in constraint.members)
-        if not constraint.required or not left:
+        if not constraint.required or all(fixed[m] >= 0 for m in constraint.members):
             continue
+        left = sum(int(fixed[m] < 0) for m in constraint.awaited)
         counts, others = (
             _fixed_per_domain(constraint, fixed, side)
             for side in (constraint.members, constraint.others)

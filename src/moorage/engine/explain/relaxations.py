@@ -33,6 +33,7 @@ from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import verify
+from moorage.policies.proximity import Proximity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -190,7 +191,8 @@ class _Proposals:
         named = {one.name for one in parts if one.kind == POLICY}
         self.rules = [rule for rule in built.rules if rule.statement.name in named]
         # Policies with names that the caller may not see cannot be changed by the caller.
-        topology, aggregates = built.terrain.topology, built.terrain.aggregates
+        self.topology = topology = built.terrain.topology
+        aggregates = built.terrain.aggregates
         nameable = disclosure.names_of(topology) | frozenset(aggregates)
         self.changeable_rules = [
             rule
@@ -208,8 +210,9 @@ class _Proposals:
         return sorted(every, key=lambda one: one.cost)
 
     def weaker_policies(self) -> Iterator[RelaxationCandidate]:
-        """The changes that the policies propose (`Policy.weaker`)."""
+        """The changes that policies propose (`Policy.weaker`), and nearness at higher levels."""
         for rule in self.changeable_rules:
+            yield from self._higher_levels(rule)
             seen: set[str] = set()
             for edge in rule.edges:
                 for step in rule.policy.weaker(edge):
@@ -237,6 +240,14 @@ class _Proposals:
         new = replace(old, parameters=MappingProxyType({**old.parameters, name: after}))
         change = EnsembleChange("policy", old.name, name, before, after)
         yield RelaxationCandidate(change, cost, self._with_policy(old, new))
+
+    def _higher_levels(self, rule: PolicyRule) -> Iterator[RelaxationCandidate]:
+        if not isinstance(rule.policy, Proximity):
+            return
+        level, levels = rule.policy.level, self.topology.upwards(rule.policy.tree)
+        above = levels[levels.index(level) + 1 :] if level in levels else ()
+        for cost, higher in enumerate(above, start=1):
+            yield from self._parameters(rule, cost, {"level": higher})
 
     def _grown(self, rule: PolicyRule, cost: int, grow: int) -> Iterator[RelaxationCandidate]:
         roles = {member.role for edge in rule.edges for member in edge}

@@ -19,7 +19,7 @@ import numpy as np
 from moorage.domain.ensembles import MemberName
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Level
-from moorage.policies.primitives import Apart, AtMost, NeverOn, OnlyOn
+from moorage.policies.primitives import Apart, AtMost, Near, NeverOn, OnlyOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ class Alternatives:
         for one in primitives:
             members = self._parts_of(one.members)
             match one:
-                case Apart():
+                case Apart() | Near():
                     yield replace(one, members=members, others=self._parts_of(one.others))
                 case OnlyOn() if len(members) > len(one.members):
                     yield replace(one, members=members, hosts=one.hosts | {hosts})

@@ -17,11 +17,13 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     NeverOn,
     NeverTogether,
     OnlyOn,
     Pooled,
     SameDomain,
+    Sided,
     Skew,
 )
 
@@ -97,10 +99,11 @@ def excess(problem: Problem, primitive: Primitive, rows: Ints) -> Ints:
         case OnlyOn() | NeverOn():
             forbidden = ~permitted_hosts(primitive, len(problem.hosts))
             return _ints(forbidden[rows[:, positions(problem, primitive.members)]].sum(axis=1))
-        case Apart():
+        case Apart() | Near():
             ours = counts(problem, primitive.members, primitive.level, rows) > 0
             theirs = counts(problem, primitive.others, primitive.level, rows) > 0
-            return _ints((ours & theirs).sum(axis=1))
+            wrong = theirs if isinstance(primitive, Apart) else ~theirs
+            return _ints((ours & wrong).sum(axis=1))
         case _:
             found = counts(problem, primitive.members, primitive.level, rows)
             return np.maximum(0, _excess_of_counts(primitive, found))
@@ -140,7 +143,7 @@ def counts(problem: Problem, members: Sequence[MemberName], level: Level, rows: 
 
 def members_of(primitive: Primitive) -> tuple[MemberName, ...]:
     """The members that a primitive restricts."""
-    others = primitive.others if isinstance(primitive, Apart) else ()
+    others = primitive.others if isinstance(primitive, Sided) else ()
     return (*primitive.members, *others)
 
 

@@ -21,7 +21,9 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     SameDomain,
+    Sided,
     Skew,
 )
 
@@ -55,10 +57,18 @@ def refuted(problem: Problem) -> bool:
 
 def _shape(numbers: ProblemIndex, constraint: LevelConstraint) -> object:
     """Equal for constraints that the tests cannot tell apart."""
+    primitive = replace(constraint.primitive, members=(), policy="")
+    if isinstance(primitive, Sided):
+        primitive = replace(primitive, others=())
+    sides = (_side_shape(numbers, some) for some in (constraint.members, constraint.others))
+    return primitive, *sides
+
+
+def _side_shape(numbers: ProblemIndex, members: tuple[int, ...]) -> object:
     fixed = numbers.problem.fixed
-    standing = sorted(int(fixed[m]) for m in constraint.members if fixed[m] >= 0)
+    standing = sorted(int(fixed[m]) for m in members if fixed[m] >= 0)
     moving: dict[int, list[int]] = {}
-    for m in constraint.members:
+    for m in members:
         if fixed[m] < 0:
             moving.setdefault(numbers.group_of[m], []).append(m)
     groups = Counter(
@@ -70,8 +80,7 @@ def _shape(numbers: ProblemIndex, constraint: LevelConstraint) -> object:
         )
         for group, mine in moving.items()
     )
-    primitive = replace(constraint.primitive, members=(), policy="")
-    return primitive, tuple(standing), frozenset(groups.items())
+    return tuple(standing), frozenset(groups.items())
 
 
 def _capacity_refutes(numbers: ProblemIndex) -> bool:
@@ -192,7 +201,7 @@ class _ConstraintCounts:
             case Skew(domains=domains, limit=limit):
                 return self._skew_refuted(list(domains), limit)
             case _:
-                return False
+                return isinstance(self.constraint.primitive, Near) and self._near_refuted()
 
     def _at_most_together_refuted(self, lose: int, limit: int) -> bool:
         """Whether more members must be placed than fit if the `lose` fullest hold at most `limit`.
@@ -226,6 +235,18 @@ class _ConstraintCounts:
         if self.constraint.primitive.level.name == HOST and problem.hosts_are_domains:
             fits &= ~self._cut_hosts()[: len(fits)]  # without the absent row
         return bool(self.constraint.members) and not fits.any()
+
+    def _near_refuted(self) -> bool:
+        """Whether too few members fit in as many domains as can have one of the others."""
+        beside = replace(self.constraint, members=self.constraint.others, others=())
+        others = _ConstraintCounts(self.numbers, beside)
+        alone = (self.fixed > 0) & (others.fixed == 0)
+        left = len(others.to_place) - int(alone.sum())
+        if left < 0 or (alone & (others.room == 0)).any():
+            return True
+        sure = alone | (others.fixed > 0)
+        fresh = np.sort(self.room[~sure & (others.room > 0)])[::-1]
+        return int(self.room[sure].sum() + fresh[:left].sum()) < self.least
 
     def _cut_hosts(self) -> Bools:
         """[H] hosts whose devices cannot serve all members that must be together there."""

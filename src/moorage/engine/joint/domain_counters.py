@@ -16,6 +16,7 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     SameDomain,
     Skew,
 )
@@ -34,8 +35,8 @@ def closed_domains(
 ) -> Bools | None:
     """[D] domains where one more member violates the primitive for good; None: no domain.
 
-    `counts` are [D] the members so far, `others` [D] those of the other side (`Apart` only); `left`
-    members are still to be placed, the one in question included.
+    `counts` are [D] the members so far, `others` [D] those of the other side; `left` of those that
+    the constraint awaits are still to be placed, a member in question included.
     """
     match constraint.primitive:
         case AtMost(limit=limit):
@@ -52,8 +53,28 @@ def closed_domains(
             return (
                 _members_missing(counts, domains, limit) > left - 1 if domains else counts >= limit
             )
-        case Apart():
-            return others > 0
+        case Apart() | Near():
+            return _closed_by_others(constraint.primitive, counts, others, left)
+
+
+def _closed_by_others(
+    primitive: Apart | Near, counts: Ints, others: Ints, left: int
+) -> Bools | None:
+    if isinstance(primitive, Apart):
+        return others > 0
+    alone = (counts > 0) & (others == 0)
+    return (counts == 0) & (others == 0) if int(alone.sum()) >= left else None
+
+
+def closed_to_others(constraint: LevelConstraint, counts: Ints, others: Ints, left: int) -> Bools:
+    """[D] domains where one more of the others violates an `Apart` or `Near` for good.
+
+    `left` of the others are still to be placed, the one in question included.
+    """
+    if isinstance(constraint.primitive, Near):
+        alone = (counts > 0) & (others == 0)
+        return ~alone if int(alone.sum()) >= left else np.zeros_like(alone)
+    return counts > 0
 
 
 def _full_domains(counts: Ints, lose: int, limit: int) -> Bools | None:
@@ -78,8 +99,13 @@ def _members_missing(counts: Ints, domains: tuple[int, ...], limit: int) -> Ints
     return np.asarray(found - (mask & (counts < goal)), dtype=np.int64)
 
 
-def excess_growth(constraint: LevelConstraint, counts: Ints, others: Ints) -> Ints | None:
-    """[D] how much one more member adds to the excess of the present counts; None: nothing."""
+def excess_growth(
+    constraint: LevelConstraint, counts: Ints, others: Ints, left: int
+) -> Ints | None:
+    """[D] how much one more member adds to the excess of the present counts; None: nothing.
+
+    For `Near` that is what the others that are `left` cannot take away again.
+    """
     match constraint.primitive:
         case AtMost(limit=limit):
             return (counts >= limit).astype(np.int64)
@@ -95,8 +121,9 @@ def excess_growth(constraint: LevelConstraint, counts: Ints, others: Ints) -> In
         case Skew(domains=domains, limit=limit):
             least = int(counts[list(domains)].min()) if domains else 0
             return np.asarray(np.maximum(0, counts + 1 - least - limit), dtype=np.int64)
-        case Apart():
-            return np.asarray((others > 0) & (counts == 0), dtype=np.int64)
+        case Apart() | Near():
+            closed = _closed_by_others(constraint.primitive, counts, others, left)
+            return None if closed is None else (closed & (counts == 0)).astype(np.int64)
 
 
 def fill_preference(constraint: LevelConstraint, counts: Ints) -> Ints | None:

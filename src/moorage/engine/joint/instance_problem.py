@@ -16,6 +16,7 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     NeverOn,
     NeverTogether,
     OnlyOn,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 PRIMITIVES: Final = {
     cls.__name__: cls
     for cls in (
-        Apart, AtLeastDomains, AtMost, AtMostTogether, NeverOn, OnlyOn, SameDomain, Skew
+        Apart, AtLeastDomains, AtMost, AtMostTogether, Near, NeverOn, OnlyOn, SameDomain, Skew
     )
 }  # fmt: skip
 CUTS: Final = {cls.__name__: cls for cls in (NeverTogether, Pooled)}

@@ -17,13 +17,14 @@ from moorage.engine.joint.alternatives import CHOICE_LEVELS
 from moorage.engine.joint.domain_rows import DomainRows
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.policies.primitives import (
-    Apart,
     AtMost,
+    Near,
     NeverOn,
     NeverTogether,
     OnlyOn,
     Pooled,
     SameDomain,
+    Sided,
 )
 
 if TYPE_CHECKING:
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.topology import Level
     from moorage.engine.joint.problem import Problem
-    from moorage.policies.primitives import AtLeastDomains, AtMostTogether, Skew
+    from moorage.policies.primitives import Apart, AtLeastDomains, AtMostTogether, Skew
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
-    LevelPrimitive: TypeAlias = AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart
+    LevelPrimitive: TypeAlias = (
+        AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart | Near
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class LevelConstraint:
     primitive: LevelPrimitive
     members: tuple[int, ...]
     others: tuple[int, ...]
-    """The other side of an `Apart`; empty for all else."""
+    """The other side of an `Apart` or `Near`; empty for all else."""
     domain_of: Ints
     """[H] domain number, or -1."""
     domain_count: int
@@ -58,6 +61,11 @@ class LevelConstraint:
     def required(self) -> bool:
         """Whether it is required, not preferred."""
         return self.primitive.weight is None
+
+    @property
+    def awaited(self) -> tuple[int, ...]:
+        """The members that can still mend it: of a `Near` the others."""
+        return self.others if isinstance(self.primitive, Near) else self.members
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +251,7 @@ def index_problem(problem: Problem) -> ProblemIndex:
         stated = LevelConstraint(
             primitive=one,
             members=tuple(position[m] for m in one.members),
-            others=tuple(position[m] for m in one.others) if isinstance(one, Apart) else (),
+            others=tuple(position[m] for m in one.others) if isinstance(one, Sided) else (),
             domain_of=domain_of,
             domain_count=int(domain_of.max(initial=-1)) + 1,
         )

@@ -23,6 +23,7 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     NeverOn,
     OnlyOn,
     SameDomain,
@@ -112,10 +113,11 @@ def _excess_without(primitive: Primitive, removal: RemovalCandidates) -> Ints:
             on = ~permitted_hosts(primitive, removal.policy_view.host_count)
             there, goes = _rows(primitive.members, removal)
             return _ints(on[there].sum() - on[goes])
-        case Apart():
+        case Apart() | Near():
             ours = _domain_counts(primitive.members, primitive.level, removal)
             theirs = _domain_counts(primitive.others, primitive.level, removal)
-            return _shared_domains(ours, theirs)
+            shared = _shared_domains(ours, theirs)
+            return shared if isinstance(primitive, Apart) else _used_domains(*ours) - shared
         case _:
             return _ints(
                 _excess_with_one_less(
@@ -171,6 +173,12 @@ def _excess_with_one_less(
             least = int(n[list(domains)].min()) if domains else 0
             lower = np.where(eligible[goes], np.minimum(least, here - 1), least)
             return _ints(most - ((here == most) & only & (goes >= 0)) - lower - limit)
+
+
+def _used_domains(n: Ints, goes: Ints) -> Ints:
+    """[n] number of domains with members, with one less in domain `goes[i]`; -1: in no domain."""
+    alone = (goes >= 0) & (n[goes] == 1) if len(n) else np.zeros_like(goes)
+    return _ints((n > 0).sum() - alone)
 
 
 def _shared_domains(ours: tuple[Ints, Ints], theirs: tuple[Ints, Ints]) -> Ints:

@@ -5,7 +5,8 @@ with the most free of a resource class, the first by name among equals, among th
 violates no required policy with the members placed before. It is never moved again.
 
 Policies are evaluated over the members placed so far. `AtLeastDomains` is violated once the
-remaining members cannot reach the limit. Skew counts all eligible domains, used or not.
+remaining members cannot reach the limit, and `Near` once all of the others are placed. Skew counts
+all eligible domains, used or not.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.engine.joint.cost import excess, members_of
-from moorage.policies.primitives import Apart, AtLeastDomains
+from moorage.policies.primitives import AtLeastDomains, Near, Sided
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -101,7 +102,9 @@ def _satisfying_hosts(
 def _over_placed(primitive: Primitive, placed: AbstractSet[MemberName]) -> Primitive:
     """The primitive restricted to the placed members; a relaxation for those still to come."""
     members = tuple(member for member in primitive.members if member in placed)
-    if isinstance(primitive, Apart):
+    if isinstance(primitive, Near) and not placed >= set(primitive.others):
+        return replace(primitive, members=())
+    if isinstance(primitive, Sided):
         others = tuple(member for member in primitive.others if member in placed)
         return replace(primitive, members=members, others=others)
     if isinstance(primitive, AtLeastDomains):

@@ -1,7 +1,8 @@
 """Refutes policies that cross: members forced into one domain that must be apart, or spread.
 
-A proof that needs no search and no capacity, only which domains lie within which. Like every
-test by counting it is a necessary condition: passing it proves nothing.
+Or members in more domains than there are others, of which each domain needs one. A proof that needs
+no search and no capacity, only which domains lie within which. Like every test by counting it is a
+necessary condition: passing it proves nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moorage.policies.primitives import Apart, AtLeastDomains, AtMost, AtMostTogether, SameDomain
-from moorage.policies.shared_domains import JoinedMembers
+from moorage.policies.shared_domains import JoinedMembers, others_too_few
 
 if TYPE_CHECKING:
     from moorage.domain.topology import Level
@@ -25,6 +26,8 @@ def joined_members_refute(numbers: ProblemIndex) -> bool:
     problem = numbers.problem
     housed = _Housed(numbers)
     required = [one for one in numbers.constraints if one.required and housed.all_of(one)]
+    if others_too_few([one.primitive for one in required]):
+        return True
     joining = [one.primitive for one in required if isinstance(one.primitive, SameDomain)]
     if not joining:
         return False

@@ -29,9 +29,7 @@ MOST_TRIED: Final = 2_000
 """Choices up to which all are tried."""
 _MOST_JUDGED: Final = 500_000
 """Members judged in all choices together, up to which all are tried."""
-_EASED: Final = frozenset(
-    {"affinity", "anti-affinity", "proximity", "separation", "fence", "ban", *KEEPING}
-)
+_EASED: Final = frozenset({"affinity", "anti-affinity", "separation", "fence", "ban", *KEEPING})
 """Policy types that fewer members can only meet better."""
 
 

@@ -14,11 +14,12 @@ with k members to be placed:
 | `OnlyOn`, `NeverOn` | standing members on wrong hosts | right hosts |
 | `AtLeastDomains` | domains missing once k more are used | to add as many as they can |
 | `Skew` | fullest less the level that k could fill up to, above the limit | the same |
+| `Near` | domains of standing members without others, once k others stand there | the same |
 
-For the last two, "no worse than now" would demand nothing while an ensemble is half placed, so the
-new members must reduce the violation as far as their number can. Each primitive is replaced by ones
-that hold exactly when the excess is the least (for `Apart` slightly stricter ones), so solvers need
-no special case.
+For the last three, "no worse than now" would demand nothing while an ensemble is half placed, so
+the new members must reduce the violation as far as their number can. Each primitive is replaced by
+ones that hold exactly when the excess is the least (for `Apart` and `Near` slightly stricter ones:
+no member comes to a domain that violates them), so solvers need no special case.
 
 A policy that the request states anew is not relaxed. Nor is one that no placement of all its
 members could satisfy: then more members are refused.
@@ -37,6 +38,7 @@ from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
     AtMostTogether,
+    Near,
     NeverOn,
     OnlyOn,
     SameDomain,
@@ -130,8 +132,8 @@ class _Relaxer:
         match one:
             case OnlyOn() | NeverOn():
                 return self._hosts(one)
-            case Apart():
-                return self._apart(one)
+            case Apart() | Near():
+                return self._apart(one) if isinstance(one, Apart) else self._near(one)
             case _:
                 domain_of = self._problem.domains[one.level]
                 counts = self._counts(domain_of, one.members)
@@ -233,6 +235,19 @@ class _Relaxer:
         return StandingViolation(len(both), standing), (
             *parted,
             self._never_on(one, self._to_place(everyone), shared),
+        )
+
+    def _near(self, one: Near) -> tuple[StandingViolation, Iterable[Primitive]]:
+        domain_of = self._problem.domains[one.level]
+        ours, theirs = (self._counts(domain_of, side) for side in (one.members, one.others))
+        alone = np.flatnonzero((ours > 0) & (theirs == 0))
+        standing = self._standing_in(domain_of, one.members, alone.tolist())
+        coming = self._to_place(one.others)
+        there = frozenset(np.flatnonzero(np.isin(domain_of, alone)).tolist())
+        return StandingViolation(max(0, len(alone) - len(coming)), standing), (
+            replace(one, members=self._to_place(one.members)),
+            OnlyOn(policy=one.policy, members=coming, hosts=there),
+            AtMost(policy=one.policy, members=coming, level=one.level, limit=1),
         )
 
     def _never_on(

@@ -21,7 +21,7 @@ from moorage.domain.ensembles import MemberName
 from moorage.domain.period import Period
 from moorage.engine.joint.problem import Problem
 from moorage.engine.joint.terrain import MOST_FREE
-from moorage.policies.primitives import Apart, OnlyOn
+from moorage.policies.primitives import OnlyOn, Sided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -163,7 +163,7 @@ def _primitives(parties: Sequence[TimedProblem]) -> Iterator[Primitive]:
 def renamed_primitive(primitive: Primitive, number: int) -> Primitive:
     """The primitive with the members of the i-th request renamed as in the joint problem."""
     members = tuple(_member(number, name) for name in primitive.members)
-    if isinstance(primitive, Apart):
+    if isinstance(primitive, Sided):
         others = tuple(_member(number, name) for name in primitive.others)
         return replace(primitive, members=members, others=others)
     return replace(primitive, members=members)

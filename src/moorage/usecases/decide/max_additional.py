@@ -7,12 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.deadline import TimeExpired
+from moorage.domain.describe import has_sides
 from moorage.domain.ensembles import MemberName, edges
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import any_placement
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
+from moorage.policies.proximity import Proximity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -56,7 +58,8 @@ def count_additional(
     bound per domain stays met, a lower bound is met already, and with a maximal skew of at least
     one a member can be left out of its fullest domain. So the largest n is found by doubling and
     halving. This does not hold for a maximal skew of 0 (only whole rounds fit), nor for two skew
-    policies, nor for one about several of the roles, as its fullest domain may lack one of them.
+    policies, nor for one about several of the roles, as its fullest domain may lack one of them;
+    nor for nearness between several of the roles, as fewer of one may be near none of another.
     Then every number is tried from the top, if there are at most `_MOST_TRIED`. The result is not
     exact if there are more, if time ran out, or at `most`.
 
@@ -186,13 +189,16 @@ def may_leap(
 
     See `count_additional`.
     """
-    skews = [one for one in policies if one.required and "max_skew" in one.parameters]
-    concerned = [
+    required = [one for one in policies if one.required]
+    skews = [one for one in required if "max_skew" in one.parameters]
+    sides = [one for one in required if one.type == Proximity.type and has_sides(one.parameters)]
+    about = [
         {member.role for edge in edges(one, roles, members) for member in edge} & set(names)
-        for one in skews
+        for one in (*skews, *sides)
     ]
+    concerned = about[: len(skews)]
     return (
-        any(len(some) > 1 for some in concerned)
+        any(len(some) > 1 for some in about)
         or any(sum(name in some for some in concerned) > 1 for name in names)
         or any(
             some and one.parameters["max_skew"] == 0
