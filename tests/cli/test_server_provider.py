@@ -1,6 +1,8 @@
 """`moorage server provider`."""
 
 import json
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,36 +11,76 @@ SERVER = "5c0f0000-0000-4000-8000-0000000000c1"
 
 
 @pytest.fixture
-def games(sim: Any) -> Any:
+def server() -> str:
+    return str(uuid.uuid4())
+
+
+@pytest.fixture
+def games(sim: Any, server: str) -> Any:
     """The command line of a project that has a server."""
-    cli = sim.as_tenant("games")
+    cli = sim.as_tenant(f"games-{server[:8]}")
     made = cli("ensemble", "create", "--server", "m1.small", "--name", "lobby", "-f", "json")
     assert made.status == 0, made
     claim = cli("claim", "create", "lobby", "server[0]", "--flavor", "m1.small", "-f", "json")
-    active = cli("claim", "set", claim.body["claim"]["id"], "--active", "--server", SERVER)
+    active = cli("claim", "set", claim.body["claim"]["id"], "--active", "--server", server)
     assert active.status == 0, active
     return cli
 
 
-def test_it_is_set_shown_shared_and_deleted(sim: Any, games: Any) -> None:
-    words = ("server", "provider", "set", SERVER, "CUSTOM_SESSION=7", "--trait", "CUSTOM_PROXY")
+def test_it_is_set_shown_shared_and_deleted(sim: Any, server: str, games: Any) -> None:
+    words = ("server", "provider", "set", server, "CUSTOM_SESSION=7", "--trait", "CUSTOM_PROXY")
     dry = games(*words, "--dry-run", "-f", "json")
     assert (dry.status, dry.body["dry_run"]) == (0, True)
     voice = sim.as_tenant("voice")
     assert voice.body("server", "provider", "list")["server_providers"] == []
     assert games(*words, "--share-with", "voice").status == 0
-    shown = games("server", "provider", "show", SERVER)
+    shown = games("server", "provider", "show", server)
     for said in ("CUSTOM_SESSION=7", "CUSTOM_PROXY", "shared with  voice"):
         assert said in shown.out
     listed = voice("server", "provider", "list").out
     assert "CUSTOM_SESSION=5" in listed
-    assert SERVER[:8] not in listed
+    assert server[:8] not in listed
     assert games(*words, "--public").out.splitlines()[-2].split() == ["shared", "with", "everyone"]
-    assert voice("server", "provider", "delete", SERVER).status == 6
-    assert games("server", "provider", "delete", SERVER, "--force").status == 0
+    assert voice("server", "provider", "delete", server).status == 6
+    assert games("server", "provider", "delete", server, "--force").status == 0
     events = games.body("event", "list", "--type", "server_provider.*")["events"]
     assert [one["type"] for one in events] == ["server_provider.ended"], json.dumps(events)
-    assert games("server", "provider", "show", SERVER).status == 6
+    assert games("server", "provider", "show", server).status == 6
+
+
+SESSIONS = """\
+name: sessions
+members: [{name: s, kind: slice, count: 2, resources: {CUSTOM_SESSION: 1}}]
+"""
+
+
+def test_its_owner_lists_slices_and_reports_on_them(
+    sim: Any, server: str, games: Any, tmp_path: Path
+) -> None:
+    words = ("server", "provider", "set", server, "CUSTOM_SESSION=7", "--share-with", "chat")
+    assert games(*words).status == 0
+    voice = sim.as_tenant("chat")
+    (tmp_path / "sessions.yaml").write_text(SESSIONS, encoding="utf-8")
+    held = voice("ensemble", "create", "-f", str(tmp_path / "sessions.yaml"), "--hold", "1h")
+    assert held.status == 0, held
+    first, second = (
+        voice.body("claim", "create", "sessions", f"s[{number}]")["claim"]["id"]
+        for number in (0, 1)
+    )
+    slices = ("server", "provider", "slice")
+    listed = games(*slices, "list", server).out
+    assert all(part in listed for part in (first[:8], "building", "CUSTOM_SESSION=1", "chat"))
+    port = str(uuid.uuid4())
+    told = games(*slices, "set", server, first[:8], "--active", "--slice", port)
+    assert (told.status, port in told.out) == (0, True), told
+    assert games(*slices, "set", server, first, "--ended").status == 0
+    failed = games(*slices, "set", server, second[:8], "--failed", "--reason", "no proxy")
+    assert failed.status == 0, failed
+    assert "no proxy" in voice("claim", "show", second).out
+    assert games.body(*slices, "list", server)["slices"] == []
+    assert games(*slices, "set", server, "beef", "--failed").status == 6
+    assert voice(*slices, "list", server).status == 6
+    assert games("server", "provider", "delete", server, "--force").status == 0
 
 
 @pytest.mark.parametrize(

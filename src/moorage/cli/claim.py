@@ -137,6 +137,7 @@ class Show(Command):
                 ("member", one.member),
                 ("status", one.status),
                 ("server", one.server_id),
+                ("reason", one.reason),
                 ("decision", one.decision_id),
                 ("expires", one.expires_at),
                 ("present as", ", ".join(f"{name}: {value}" for name, value in headers) or None),
@@ -188,11 +189,14 @@ class Set(Command):
         parser.add_argument(
             "--redecide", action="store_true", help="with --failed: find another place"
         )
+        parser.add_argument("--reason", metavar="TEXT", help="with --failed: why")
 
     def act(self, args: argparse.Namespace) -> Shown:
         change: dict[str, Any] = {"status": _status(args)}
         if args.server:
             change["server_id"] = args.server
+        if args.reason:
+            change["reason"] = args.reason
         if args.redecide:
             change["on_failure"] = "redecide"
         with self.client() as client:

@@ -83,6 +83,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "server provider show": "server_provider:Show",
         "server provider list": "server_provider:List",
         "server provider delete": "server_provider:Delete",
+        "server provider slice list": "server_provider:SliceList",
+        "server provider slice set": "server_provider:SliceSet",
         "lease create": "lease_create:Create",
         "lease show": "lease:Show",
         "lease list": "lease:List",

@@ -1,4 +1,4 @@
-"""`moorage server provider set|show|list|delete`."""
+"""`moorage server provider set|show|list|delete`, `moorage server provider slice list|set`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from moorage.cli.command import Command
 from moorage.cli.flavor import amount
 from moorage.cli.output import Columns, Shown, fields, listing, moment, short
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Flag, Option, Repeated, WrongUsage
+from moorage.client.lookup import UUID, pick
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from rich.console import RenderableType
 
@@ -110,6 +112,70 @@ class Delete(Command):
         return Shown({"deleted": args.server}, text)
 
 
+class SliceList(Command):
+    """List the slices on a server of the project that are building or active.
+
+    Those of other projects have the project only where the server is shared with it by its id.
+    """
+
+    examples = "moorage server provider slice list 5c0f..."
+    options = (SERVER,)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            answer = client.server_providers.slices(args.server)
+        columns: Columns = {
+            "id": lambda one: short(one.id),
+            "status": lambda one: one.status,
+            "slice": lambda one: one.slice_id or "-",
+            "resources": lambda one: _amounts(one.resources),
+            "project": lambda one: one.project_id or "-",
+        }
+        return Shown(answer.body, listing(columns, answer.value))
+
+
+class SliceSet(Command):
+    """Report what became of a claimed slice, as the owner of its server.
+
+    Active: it is there, and its place becomes its allocation. Failed: it could not be made. Ended:
+    it is gone. Its own project may report the same by `moorage claim set`.
+    """
+
+    examples = """
+        moorage server provider slice set 5c0f... c2f0 --active --slice 8d0a7a8e-5ad0-...
+        moorage server provider slice set 5c0f... c2f0 --failed --reason 'no proxy answers'
+        moorage server provider slice set 5c0f... c2f0 --ended
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        SERVER(parser)
+        parser.add_argument("id", metavar="ID", help="its id in the list, or the beginning")
+        what = parser.add_mutually_exclusive_group(required=True)
+        for status, means in (
+            ("active", "it is there; needs --slice"),
+            ("failed", "it could not be made"),
+            ("ended", "it is gone"),
+        ):
+            what.add_argument(
+                f"--{status}", action="store_const", const=status, dest="status", help=means
+            )
+        parser.add_argument("--slice", metavar="UUID", help="its id, such as its port's")
+        parser.add_argument("--reason", metavar="TEXT", help="with --failed: why")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        said = {"status": args.status, "slice_id": args.slice, "reason": args.reason}
+        change = {name: value for name, value in said.items() if value is not None}
+        with self.client() as client:
+            id_ = args.id
+            if not UUID.fullmatch(id_):
+                every = client.server_providers.slices(args.server).value
+                id_ = pick("slice", id_, [{"id": one.id} for one in every])
+            answer = client.server_providers.report(args.server, id_, change)
+        one = answer.value
+        text = f"slice {short(one.id)}  {_amounts(one.resources)}  {one.status}"
+        return Shown(answer.body, text + (f"  {one.slice_id}" if one.slice_id else ""))
+
+
 def _described(one: ServerProvider) -> RenderableType:
     return fields(
         [
@@ -131,6 +197,10 @@ def _resources(one: ServerProvider) -> str:
         f"{name}={found.total}" + (f" ({found.used} used)" if found.used else "")
         for name, found in one.resources.items()
     )
+
+
+def _amounts(resources: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={amount}" for name, amount in resources.items())
 
 
 def _sharing(one: ServerProvider) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.client.resource import Answer, Resource
-from moorage.wire.server_providers import ServerProvider
+from moorage.client import lookup
+from moorage.client.resource import Answer, Resource, answer
+from moorage.wire.server_providers import ServerProvider, Slice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,3 +46,13 @@ class ServerProviderCalls(Resource):
     def delete(self, server_id: str, *, force: bool = False) -> None:
         """Delete it; with `force` also while slices are there, which end."""
         self._delete(f"/{server_id}", force=force)
+
+    def slices(self, server_id: str) -> Answer[list[Slice]]:
+        """The slices on a server of the project that are building or active, by id."""
+        reply = lookup.whole(self._call, f"{self.path}/{server_id}/slices", "slices")
+        return answer(reply, "slices", list[Slice])
+
+    def report(self, server_id: str, claim_id: str, change: Mapping[str, object]) -> Answer[Slice]:
+        """Report what became of a claimed slice; `change` is a `SlicePatchBody`."""
+        path = f"/{server_id}/slices/{claim_id}"
+        return self._send("PATCH", path, {"slice": change}, Slice, "slice")

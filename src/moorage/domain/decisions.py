@@ -246,6 +246,8 @@ class Claim:
     """Of a slice: the id of the server provider that has its place; None: it is of a server."""
     resources: Amounts = field(default_factory=lambda: MappingProxyType({}))
     """Of a slice: what it takes there."""
+    reason: str = ""
+    """Why it failed, as it was reported."""
 
     def state_at(self, now: Instant) -> ClaimState:
         """The state at `now`: lapsed after `lapses_at`, even if that is not recorded yet."""

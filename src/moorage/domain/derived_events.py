@@ -155,6 +155,8 @@ def _claim(change: changes.PutClaim, before: StoredState) -> Iterator[DerivedEve
     if change.expected_state == one.state.value:
         return
     body = _claim_body(one, one.state)
+    if one.state is ClaimState.FAILED:
+        body["reason"] = one.reason or None
     yield DerivedEvent(f"claim.{one.state}", one.project_id, one.id, 0, body)
     if change.expected_state is None and one.lease_id is not None:
         claimed = {"claim": one.id, **body}

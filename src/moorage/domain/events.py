@@ -154,7 +154,7 @@ EVENT_TYPES: Final = (
     ),
     EventType("claim.building", "claim", "a place is taken for a server", _CLAIM),
     EventType("claim.active", "claim", "its server exists", _CLAIM),
-    EventType("claim.failed", "claim", "the server could not be built", _CLAIM),
+    EventType("claim.failed", "claim", "the server could not be built", (*_CLAIM, "reason")),
     EventType("claim.expired", "claim", "its server was not created in time", _CLAIM),
     EventType("claim.ended", "claim", "its server is deleted", _CLAIM),
     EventType(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.wire.decisions import Decision
-from moorage.wire.fields import Duration, Link, Uuid
+from moorage.wire.fields import Duration, Link, Reason, Uuid
 
 
 class ClaimBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,6 +36,8 @@ class ClaimPatchBody(Struct, frozen=True, forbid_unknown_fields=True):
     status: Literal["active", "failed", "ended"]
     server_id: Uuid | None = None
     on_failure: Literal["release", "redecide"] = "release"
+    reason: Reason | None = None
+    """Why it has failed."""
 
 
 class ClaimPatch(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,6 +89,8 @@ class Claim(Struct, frozen=True):
     present_as: PresentAs | None
     """Null for slices, of which Nova knows nothing."""
     server_patch: ServerPatch | None
+    reason: str | None
+    """Why it failed; null where nothing was said."""
     created_at: str
     updated_at: str
     links: list[Link]

@@ -13,6 +13,7 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 Uuid: TypeAlias = Annotated[
     str, Meta(pattern="^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 ]
+Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
 Duration: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=32, description="ISO 8601 (`PT10M`) or short (`10m`)")
 ]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from moorage.wire.fields import Amount, Link, Name
+from moorage.wire.fields import Amount, Link, Name, Reason, Uuid
 
 _MOST = 32
 Classes: TypeAlias = Annotated[dict[Name, Amount], Meta(min_length=1, max_length=_MOST)]
@@ -71,3 +71,46 @@ class ServerProviders(Struct, frozen=True):
 
     server_providers: list[ServerProvider]
     server_providers_links: list[Link]
+
+
+class SlicePatchBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of a slice that is claimed. `active` needs its UUID, such as its port's."""
+
+    status: Literal["active", "failed", "ended"]
+    slice_id: Uuid | None = None
+    reason: Reason | None = None
+    """Why it has failed."""
+
+
+class SlicePatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """PATCH /v1/server-providers/{server_id}/slices/{id}."""
+
+    slice: SlicePatchBody
+
+
+class Slice(Struct, frozen=True):
+    """A slice on a server, as the server's owner sees it."""
+
+    id: str
+    """Its claim's; where the allocation has no claim any more, the slice's own."""
+    status: str
+    slice_id: str | None
+    """Its UUID once it is active."""
+    resources: dict[str, int]
+    """What it takes of the server."""
+    project_id: str | None
+    """Whose it is; null unless the owner shares the server with that project by its id."""
+
+
+class OneSlice(Struct, frozen=True, omit_defaults=True):
+    """One slice."""
+
+    slice: Slice
+    dry_run: bool = False
+
+
+class Slices(Struct, frozen=True):
+    """A page of the slices on a server that are building or active, by id."""
+
+    slices: list[Slice]
+    slices_links: list[Link]

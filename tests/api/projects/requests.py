@@ -146,6 +146,8 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("GET", "/server-providers/{server_id}"): [("/server-providers/{server}", None)],
     ("PUT", "/server-providers/{server_id}"): [("/server-providers/{server}", {"server_provider": {"resources": {"CUSTOM_MINE": 1}}})],
     ("DELETE", "/server-providers/{server_id}"): [("/server-providers/{server}", None), ("/server-providers/{server}?force=true", None)],
+    ("GET", "/server-providers/{server_id}/slices"): [("/server-providers/{server}/slices", None)],
+    ("PATCH", "/server-providers/{server_id}/slices/{id}"): [("/server-providers/{server}/slices/{claim}", {"slice": {"status": "failed"}})],
     ("GET", "/waitlist"): [("/waitlist", None), ("/waitlist?all_projects=true", None)],
     ("GET", "/waitlist/{id}"): [("/waitlist/{entry}", None)],
     ("DELETE", "/waitlist/{id}"): [("/waitlist/{entry}?dry_run=true", None)],

@@ -76,7 +76,7 @@ def change(call: Call) -> Reply:
         ended = call.perform(end, name, dry_run=call.dry_run)
     else:
         verb = fail_and_redecide if body.on_failure == "redecide" else fail
-        ended = call.perform(verb, name, dry_run=call.dry_run)
+        ended = call.perform(verb, name, body.reason or "", dry_run=call.dry_run)
     return Reply(wire.OneClaim(_view(call, ended.claim), _settled(call, ended.settled)))
 
 
@@ -114,6 +114,7 @@ def claim_view(
         ),
         present_as=presented if by_nova else None,
         server_patch=patch if by_nova else None,
+        reason=claim.reason or None,
         created_at=format_instant(claim.created_at),
         updated_at=format_instant(claim.updated_at),
         links=[call.link("self", "claims", claim.id)],

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.paging import Listing
+from moorage.api.native.paging import Listing, listed
+from moorage.domain.decisions import ClaimState
 from moorage.domain.period import format_instant
 from moorage.usecases.server_providers.change import ServerOffer, put_server_provider
 from moorage.usecases.server_providers.end import delete_server_provider
@@ -16,10 +17,16 @@ from moorage.usecases.server_providers.queries import (
     list_server_providers,
     show_server_provider,
 )
+from moorage.usecases.server_providers.slices import (
+    ShownSlice,
+    SliceReport,
+    list_slices,
+    report_slice,
+)
 from moorage.wire import server_providers as wire
 
 if TYPE_CHECKING:
-    from moorage.wire.server_providers import ServerProviderBody, Sharing
+    from moorage.wire.server_providers import ServerProviderBody, Sharing, SlicePatchBody
 
 
 def listing(call: Call) -> Reply:
@@ -51,6 +58,31 @@ def delete(call: Call) -> Reply:
         delete_server_provider, _server(call), force=call.flag("force"), dry_run=call.dry_run
     )
     return Reply()
+
+
+def slices(call: Call) -> Reply:
+    """GET: a page of the slices on a server that are building or active."""
+    server = _server(call)
+    read = partial(list_slices, call.env, call.caller, server)
+    return listed(call, "slices", read, _slice_view, path=f"server-providers/{server}/slices")
+
+
+def change_slice(call: Call) -> Reply:
+    """PATCH: a claimed slice is there, could not be made, or is gone."""
+    body: SlicePatchBody = call.body.slice
+    report = SliceReport(ClaimState(body.status), body.slice_id, body.reason or "")
+    found = call.perform(report_slice, _server(call), call.path["id"], report, dry_run=call.dry_run)
+    return Reply(wire.OneSlice(_slice_view(found), dry_run=call.dry_run))
+
+
+def _slice_view(one: ShownSlice) -> wire.Slice:
+    return wire.Slice(
+        id=one.id,
+        status=one.state.value,
+        slice_id=one.slice_id,
+        resources=dict(one.resources),
+        project_id=one.project_id,
+    )
 
 
 def _server(call: Call) -> str:

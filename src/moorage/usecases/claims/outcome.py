@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.shared.access import ClaimAccess
 
 
 def expire(env: UseCaseEnvironment, due: Decision | Claim) -> bool:
@@ -148,7 +149,13 @@ class ClaimOutcome:
 
 
 def activate(
-    env: UseCaseEnvironment, caller: Caller, claim_id: str, server_id: str, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    claim_id: str,
+    server_id: str,
+    *,
+    access: ClaimAccess = own_claim,
+    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Turn the claim's place into the server's allocations, in one transaction.
 
@@ -163,7 +170,7 @@ def activate(
     """
 
     def attempt() -> ClaimOutcome:
-        own_claim(env.store, caller, claim_id)
+        access(env.store, caller, claim_id)
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.ACTIVE and claim.server_id == server_id:
             return ClaimOutcome(claim, ensemble)
@@ -177,7 +184,12 @@ def activate(
 
 
 def end(
-    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    claim_id: str,
+    *,
+    access: ClaimAccess = own_claim,
+    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Record that an active slice is gone: its allocations are deleted.
 
@@ -190,7 +202,7 @@ def end(
     """
 
     def attempt() -> ClaimOutcome:
-        own_claim(env.store, caller, claim_id)
+        access(env.store, caller, claim_id)
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.ENDED:
             return ClaimOutcome(claim, ensemble)
@@ -208,7 +220,13 @@ def end(
 
 
 def fail(
-    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    claim_id: str,
+    reason: str = "",
+    *,
+    access: ClaimAccess = own_claim,
+    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Record that the build failed: the place is held again, or freed if the decision is over.
 
@@ -221,12 +239,12 @@ def fail(
     """
 
     def attempt() -> ClaimOutcome:
-        own_claim(env.store, caller, claim_id)
+        access(env.store, caller, claim_id)
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.FAILED:
             return ClaimOutcome(claim, ensemble)
         decision = env.store.decision(claim.decision_id)
-        failed = _failed(claim, ensemble, env.store.now())
+        failed = _failed(claim, ensemble, env.store.now(), reason)
         if dry_run:
             return ClaimOutcome(failed, ensemble, dry_run=True)
         ended: tuple[Change, ...] = ()
@@ -249,7 +267,12 @@ def fail(
 
 
 def fail_and_redecide(
-    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    claim_id: str,
+    reason: str = "",
+    *,
+    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Record that the build failed, and place the member on another host; no other member moves.
 
@@ -265,13 +288,13 @@ def fail_and_redecide(
     """
     return run_decision(
         env,
-        lambda: _fail_and_redecide(env, caller, claim_id, dry_run=dry_run),
+        lambda: _fail_and_redecide(env, caller, claim_id, reason, dry_run=dry_run),
         dry_run=dry_run,
     )
 
 
 def _fail_and_redecide(
-    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool
+    env: UseCaseEnvironment, caller: Caller, claim_id: str, reason: str, *, dry_run: bool
 ) -> DecisionFlow[ClaimOutcome]:
     own_claim(env.store, caller, claim_id)
     claim, ensemble = claim_and_ensemble(env.store, claim_id)
@@ -283,7 +306,7 @@ def _fail_and_redecide(
     moved = claim.state is ClaimState.FAILED and decision.created_at >= claim.updated_at
     if moved and member_places.of(claim.member) is MemberStatus.HELD:
         return ClaimOutcome(claim, ensemble)
-    failed = _failed(claim, ensemble, snapshot.taken_at)
+    failed = _failed(claim, ensemble, snapshot.taken_at, reason)
     place = decision.places.get(claim.member)
     member: frozenset[MemberName] = frozenset({claim.member})
     carried = continuation_of(env, decision)
@@ -313,9 +336,9 @@ def _fail_and_redecide(
     return ClaimOutcome(ended, settled.ensemble, settled, dry_run)
 
 
-def _failed(claim: Claim, ensemble: Ensemble, now: Instant) -> Claim:
+def _failed(claim: Claim, ensemble: Ensemble, now: Instant, reason: str) -> Claim:
     state = _after(claim.state_at(now), ClaimStep.FAIL, ensemble)
-    return replace(claim, state=state, updated_at=now)
+    return replace(claim, state=state, reason=reason, updated_at=now)
 
 
 def _after(state: ClaimState, step: ClaimStep, ensemble: Ensemble) -> ClaimState:

@@ -113,7 +113,7 @@ def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iter
         for one in bookings_of(snapshot, consumer)
         if one.decision is not None
     }
-    for decision, ensemble in _newest(store, decisions):
+    for decision, ensemble in newest_decisions(store, decisions):
         members = [one for one in ensemble.members if holders & {one.uuid, one.server_id}]
         changed = lost.pop(ensemble.id, ensemble)
         yield from _lost(store, decision, changed, members, snapshot.taken_at)
@@ -121,10 +121,10 @@ def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iter
         yield PutEnsemble(replace(ensemble, updated_at=snapshot.taken_at), ensemble.generation)
 
 
-def _newest(store: Store, decisions: Iterable[str]) -> Iterator[tuple[Decision, Ensemble]]:
-    """The ensembles that these decisions placed, with their newest decisions.
+def newest_decisions(store: Store, decisions: Iterable[str]) -> Iterator[tuple[Decision, Ensemble]]:
+    """The newest decisions of the ensembles that these decisions placed: they have all claims.
 
-    Those have all claims. Ensembles that are forgotten are left out: their servers stay without.
+    Ensembles that are forgotten are left out: their servers stay without.
     """
     found: dict[str, Decision] = {}
     for decision in filter(None, (if_stored(store.decision, one) for one in sorted(decisions))):

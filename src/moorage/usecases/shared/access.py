@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from moorage.domain.errors import DuplicateName, Forbidden, NotFound, StaleGeneration
 from moorage.usecases.ports import Page
@@ -212,6 +212,10 @@ def own_claim(store: Store, caller: Caller, claim_id: str) -> Claim:
         NotFound: there is no such claim, or it is another project's.
     """
     return owned(caller, "claim", claim_id, store.claim(claim_id))
+
+
+ClaimAccess: TypeAlias = "Callable[[Store, Caller, str], Claim]"
+"""Gives a claim by its id to a caller who may see it; NotFound to any other."""
 
 
 def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[Explanation, str]:
