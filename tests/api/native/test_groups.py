@@ -246,3 +246,18 @@ def test_each_copy_has_its_tiers_near_each_other(service: Service) -> None:
             for role in ("web", "db")
         ]
         assert tiers[0] <= tiers[1], where
+
+
+def test_tiers_stay_near_each_other_as_they_grow_and_shrink(service: Service) -> None:
+    members = [{"name": name, "count": 3, "flavor": "m1.small"} for name in ("web", "db")]
+    policies = [
+        {"type": "spread", "members": ["web"], "level": "rack", "min_domains": 3},
+        {"type": "proximity", "between": [["web"], ["db"]], "level": "rack"},
+    ]
+    described = {"name": "e", "members": members, "policies": policies}
+    path = f"/ensembles/{created(service, described, hold='PT1H')['ensemble']['id']}"
+    grown = service.call("POST", f"{path}/extend", {"extend": {"role": "web", "count": 15}})
+    assert grown.status_code in (200, 201), grown.text
+    shrunk = service.call("POST", f"{path}/shrink", {"shrink": {"role": "db", "count": 1}})
+    error = refused(shrunk, 409, "would_break_policy")
+    assert error["detail"] == "every choice of members would break proximity"
