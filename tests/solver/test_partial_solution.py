@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.domain_counters import closed_domains
+from moorage.engine.joint.domain_counters import closed_domains, closed_to_others
 from moorage.engine.joint.problem_index import ProblemIndex, index_problem
 from moorage.policies.primitives import SameDomain
 from moorage.solver import candidate_costs
@@ -70,7 +70,8 @@ def permitted(index: ProblemIndex, partial: Partial, m: int) -> set[int]:
     for c in index.other_side_of[m]:
         one = index.constraints[c]
         if one.required:
-            mask &= ~np.append(partial.counts[c] > 0, False)[one.domain_of]
+            closed = closed_to_others(one, partial.counts[c], partial.others[c], partial.left[c])
+            mask &= ~np.append(closed, False)[one.domain_of]
     assert len(mask) == len(problem.hosts)
     return set(np.flatnonzero(mask).tolist())
 
