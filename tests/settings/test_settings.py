@@ -92,6 +92,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "foreign_servers": "refuse",
         "failed_builds": "elsewhere",
         "server_provider_grace": "2h",
+        "offered_names": "50",
         "longest_claim": "2d",
         "lifetime": "30d",
         "project_lifetime": "p=forever",

@@ -26,6 +26,7 @@ from moorage.options.kinds import (
 )
 
 _LARGEST_PORT: Final = 65535
+_MOST_NAMES: Final = 1_000_000
 
 SERVICE: Final = (
     Setting("host", host, "127.0.0.1", "ADDRESS", "Address to listen on."),
@@ -215,6 +216,14 @@ SERVICE: Final = (
         "How long a server may have no allocations, as a shelved one, until what it offers as a"
         " server provider ends with all slices on it.",
         show=say_duration,
+    ),
+    Setting(
+        "offered_names",
+        whole(0, _MOST_NAMES),
+        "1000",
+        "N",
+        "Custom resource classes and traits of the cloud up to which further ones are created for"
+        " what tenants' servers offer; for operators they always are.",
     ),
     Setting(
         "lifetime",

@@ -248,6 +248,7 @@ def configure(effective: Effective) -> Settings:
             misplaced_members=OnViolation(value["misplaced_members"]),
             foreign_servers=OnViolation(value["foreign_servers"]),
             server_provider_grace=value["server_provider_grace"],
+            offered_names=value["offered_names"],
             builds_elsewhere=value["failed_builds"] == "elsewhere",
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(

@@ -10,6 +10,7 @@ from moorage.domain.changes import Changeset, DeleteAllocations, PutBookings, Re
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.events import BEGINNING, EVERYTHING, Event
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
+from moorage.usecases.shared.limits import Limits
 
 SERVER = "aaaaaaaa-0000-4000-8000-00000000000a"
 SLICE = "bbbbbbbb-0000-4000-8000-00000000000b"
@@ -157,6 +158,24 @@ def test_what_is_used_stays(offered: Service) -> None:
     assert error["remedies"] == ["force"]
     assert error["detail"].endswith(f"moorage server provider delete {SERVER} --force")
     assert show(offered)["resources"] == {"CUSTOM_SESSION": {"total": 5, "used": 5}}
+
+
+def test_tenants_add_few_names_to_the_ledger(service: Service) -> None:
+    service.env = replace(service.env, limits=Limits(offered_names=4))
+    allocate(service, SERVER, TENANT.project_id, h1={"VCPU": 2})
+    assert put(service).status_code == 200  # CUSTOM_SESSION and CUSTOM_PROXY are two
+    two = {"resources": {"CUSTOM_SESSION": 37, "CUSTOM_A": 1}, "traits": ["CUSTOM_B"]}
+    assert put(service, two).status_code == 200
+    before = show(service)
+    for more in ({"resources": {"CUSTOM_C": 1}}, {**OFFER, "traits": ["CUSTOM_C"]}):
+        error = refused(put(service, more), 403, "quota_exceeded")
+        assert (error["limit"], error["used"], error["requested"]) == (4, 4, 1)
+        assert "offered_names" in error["detail"]
+        refused(put(service, more, query={"dry_run": "true"}), 403, "quota_exceeded")
+    assert show(service) == before
+    assert put(service, OFFER).status_code == 200
+    assert put(service, {**OFFER, "traits": ["CUSTOM_C"]}, caller=OPERATOR).status_code == 200
+    assert put(service, {**OFFER, "traits": ["CUSTOM_C", "CUSTOM_B"]}).status_code == 200
 
 
 def test_a_dry_run_writes_nothing(offered: Service) -> None:

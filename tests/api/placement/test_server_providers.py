@@ -66,6 +66,44 @@ def test_one_is_listed_and_used_as_any_root(cloud: Cloud) -> None:
     assert refused.json["errors"][0]["code"] == "placement.resource_provider.inuse"
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_no_server_is_offered_a_place_on_one(cloud: Cloud, *, shared: bool) -> None:
+    """Whatever class a project offers, flavors that ask for it get hosts."""
+    asked = "VCPU:1"
+    if shared:
+        asked, aggregates = "VCPU:1,DISK_GB:1", {"aggregates": [str(uuid4())]}
+        pool = {"uuid": str(uuid4()), "name": "pool"}
+        assert cloud.send("POST", "/resource_providers", pool).status_code == 200
+        generation = {"resource_provider_generation": 0}
+        for part, body in (
+            ("inventories", {"inventories": {"DISK_GB": {"total": 9}}} | generation),
+            ("traits", {"traits": ["MISC_SHARES_VIA_AGGREGATE"],
+                        "resource_provider_generation": 1}),
+        ):  # fmt: skip
+            path = f"/resource_providers/{pool['uuid']}/{part}"
+            assert cloud.send("PUT", path, body).status_code == 200
+        for one in (HOST, FIRST, SECOND, pool["uuid"]):
+            path = f"/resource_providers/{one}"
+            known = cloud.send("GET", path).json["generation"]
+            body = aggregates | {"resource_provider_generation": known}
+            assert cloud.send("PUT", f"{path}/aggregates", body).status_code == 200
+
+    def offered(**more: Any) -> list[str]:
+        query = "".join(f"&{name}={value}" for name, value in more.items())
+        answer = cloud.send("GET", f"/allocation_candidates?resources={asked}{query}")
+        assert answer.status_code == 200, answer.text
+        return [
+            provider
+            for one in answer.json["allocation_requests"]
+            for provider, used in one["allocations"].items()
+            if "VCPU" in used["resources"]
+        ]
+
+    assert cloud.put(ANN, HOST).status_code == 204
+    assert offered() == offered(limit=1) == [HOST]
+    assert offered(in_tree=FIRST) == []
+
+
 def test_a_server_is_not_put_on_what_stands_on_it(cloud: Cloud) -> None:
     assert cloud.put(BOB, FIRST).status_code == 204
     for provider in (FIRST, SECOND):

@@ -18,6 +18,7 @@ from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.ledger.exclusive_hosts import without_exclusive_hosts
 from moorage.usecases.ledger.member_moves import server_of_request, with_hosts_for_move
+from moorage.usecases.server_providers.queries import without_server_providers
 from moorage.usecases.tickets.allocations import (
     ticket_candidates,
     with_presented_reservation,
@@ -55,6 +56,7 @@ def list_all(env: Environment, request: Request) -> Response:
     elif shown is not None:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
     else:
+        query = without_server_providers(snapshot, query)
         lifetimes = env.rules.lifetimes
         asked_for = server_of_request(request.global_request_id)
         query = without_exclusive_hosts(

@@ -14,7 +14,12 @@ from moorage.domain.changes import (
     PutServerProvider,
     PutTraits,
 )
-from moorage.domain.errors import InvalidDescription, InventoryInUse, NotFound
+from moorage.domain.errors import (
+    InvalidDescription,
+    InventoryInUse,
+    LimitExceeded,
+    NotFound,
+)
 from moorage.domain.providers import SHARING_TRAIT, Inventory
 from moorage.domain.resources import is_custom_name
 from moorage.domain.server_providers import ServerProvider, provider_name
@@ -52,13 +57,15 @@ def put_server_provider(
 ) -> ShownServerProvider:
     """Let a server offer this, instead of what it has offered before.
 
-    Custom resource classes and traits that do not exist are created.
+    Custom resource classes and traits that do not exist are created; for tenants only as long as
+    the ledger has few (`Limits.offered_names`).
 
     Raises:
         NotFound: no such server for this caller: without allocations it is none.
         InvalidDescription: nothing is offered, or a class that is not custom.
         UnknownName: no such standard trait.
         InventoryInUse: more is booked of a class than would be offered.
+        LimitExceeded: the ledger has too many custom classes and traits to create further ones.
         Busy: too many conflicting commits.
     """
     _check(offer)
@@ -82,6 +89,8 @@ def _put(
         before = ServerProvider(env.ids.uuid(), server_id, project, created_at=now)
     else:
         before = stored
+    if not caller.operator:
+        _check_new_names(env, offer)
     record = replace(before, project_id=project, shared_with=offer.shared_with, updated_at=now)
     relied: dict[str, int] = {}
     if stored is not None:
@@ -113,6 +122,24 @@ def _changes(
     yield PutInventories(record.id, _inventories(offer), None, replace_all=True)
     yield PutTraits(record.id, offer.traits, None)
     yield PutServerProvider(record, None if stored is None else stored.generation)
+
+
+def _check_new_names(env: UseCaseEnvironment, offer: ServerOffer) -> None:
+    """Check that names which do not exist may be created; nothing ever deletes them but operators.
+
+    Raises:
+        LimitExceeded: the ledger would have more custom ones than `Limits.offered_names`.
+    """
+    known = {one.name for one in (*env.store.resource_classes(), *env.store.traits())}
+    fresh = {name for name in (*offer.resources, *offer.traits) if is_custom_name(name)} - known
+    used, limit = sum(map(is_custom_name, known)), env.limits.offered_names
+    if fresh and used + len(fresh) > limit:
+        raise LimitExceeded(
+            "custom resource classes and traits (offered_names)",
+            limit=limit,
+            used=used,
+            requested=len(fresh),
+        )
 
 
 def _inventories(offer: ServerOffer) -> tuple[Inventory, ...]:
