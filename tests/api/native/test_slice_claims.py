@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 from tests.api.native.conftest import refused
-from tests.api.native.test_slices import FLEET, VMS, described, made, offer, put, service
+from tests.api.native.test_slices import FLEET, VMS, described, made, offer, provider, put, service
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.consumers import SLICE_TYPE
+from moorage.domain.period import HOUR
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 
 __all__ = ["FLEET", "service"]
@@ -65,6 +66,24 @@ def test_a_place_of_a_held_decision_returns(service: Service, held: Any) -> None
     tell(service, one, "ended")
     again = claim(service, held)
     assert again.status_code == 201, again.text
+
+
+def test_places_stay_until_they_lapse_when_their_server_is_shared_no_more(
+    service: Service,
+) -> None:
+    third = provider(service, VMS[2])
+    offer(service, VMS[2], OTHER, "everyone")
+    held = made(service, described(on_server=third))
+    offer(service, VMS[2], OTHER)
+    for _ in range(2):  # the place returns with the end of its slice, as the decision is held
+        one = claim(service, held).json["claim"]
+        assert tell(service, one, "active", server_id=PORT).status_code == 200
+        assert tell(service, one, "ended").status_code == 200
+    body = {"decision": {"ensemble_id": held["ensemble"]["id"]}}
+    refused(service.call("POST", "/decisions", body), 409, "infeasible")
+    service.clock.pass_by(HOUR)
+    refused(claim(service, held), 409, "hold_expired")
+    refused(service.call("POST", "/decisions", body), 409, "infeasible")
 
 
 def test_the_claim_of_a_server_does_not_end_so(service: Service) -> None:
