@@ -1,12 +1,14 @@
 """What each project sees of an ensemble that they share, route by route."""
 
 import json
+import re
 from typing import Any, TypeAlias
 
 import pytest
 from tests.api.native.conftest import refused
 from tests.api.native.shops import APART, SIZE, STRANGER, Shop, accepted, offered, placed
 
+from moorage.api.native.routes import ROUTES
 from moorage.domain.errors import NotFound
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.ensembles.server_groups import show_server_group
@@ -14,6 +16,7 @@ from moorage.usecases.ports import Caller
 
 __all__ = ["accepted", "offered", "placed"]
 RouteCall: TypeAlias = tuple[str, str, Any]
+TIMES = {"name": "l", "start": "2026-12-01T00:00:00Z", "end": "2026-12-02T00:00:00Z"}
 
 
 def test_the_other_project_sees_its_own_and_no_more(placed: Shop) -> None:
@@ -57,6 +60,10 @@ ENSEMBLE_ROUTES: list[RouteCall] = [
     ("GET", "/ensembles/{ensemble}", None),
     ("GET", "/ensembles/{ensemble}/members", None),
     ("GET", "/ensembles/{ensemble}/members/db[0]", None),
+    ("GET", "/ensembles/{ensemble}/members/web[0]", None),
+    ("GET", "/ensembles/{ensemble}/policies", None),
+    ("GET", "/ensembles/{ensemble}/policies/db-apart", None),
+    ("GET", "/decisions?ensemble_id={ensemble}", None),
     ("GET", "/decisions/{decision}", None),
     ("GET", "/decisions/{decision}/claims", None),
     (
@@ -74,18 +81,31 @@ OWNERS_ROUTES: list[RouteCall] = [
     ("GET", "/ensembles/{ensemble}/survivability", None),
     ("POST", "/ensembles/{ensemble}/members", {"member": {"role": {"name": "db", "count": 1}}}),
     ("DELETE", "/ensembles/{ensemble}/members/db[0]", None),
-    ("GET", "/ensembles/{ensemble}/policies", None),
-    ("GET", "/ensembles/{ensemble}/policies/db-apart", None),
     ("PUT", "/ensembles/{ensemble}/policies/db-apart", {"policy": APART}),
     ("DELETE", "/ensembles/{ensemble}/policies/db-apart", None),
     ("POST", "/decisions", {"decision": {"ensemble_id": "{ensemble}"}}),
     ("PATCH", "/decisions/{decision}", {"decision": {"hold": "PT20M"}}),
     ("DELETE", "/decisions/{decision}", None),
     ("POST", "/decisions/{decision}/confirm", None),
-    ("GET", "/decisions/{decision}/explanation", None),
-    ("GET", "/stacks/{ensemble}", None),
+    (
+        *("POST", "/decisions/{decision}/claims"),
+        {"claim": {"member": "web[0]", "server": {"resources": SIZE}}},
+    ),
+    ("POST", "/leases", {"lease": {"ensemble_id": "{ensemble}", **TIMES}}),
+    ("POST", "/offers", {"offer_request": {"ensemble_id": "{ensemble}", "duration": "PT1H"}}),
+    ("POST", "/capacity/fit", {"fit": {"ensemble_id": "{ensemble}"}}),
+    ("POST", "/capacity/fit", {"fit": {"ensemble_id": "{ensemble}", "role": "db"}}),
 ]
-"""What only the project of the ensemble may do."""
+"""What only the project of the ensemble, or of the member, may do: a project that takes part knows
+of it and is told so."""
+HIDDEN_ROUTES: list[RouteCall] = [
+    ("GET", "/ensembles/{ensemble}/policies/secret-policy", None),
+    ("GET", "/decisions/{decision}/explanation", None),
+    ("GET", "/explanations/{decision}", None),
+    ("GET", "/stacks/{ensemble}", None),
+    ("DELETE", "/stacks/{ensemble}", None),
+]
+"""What no other project may know of."""
 SHARE_ROUTES: list[RouteCall] = [("GET", "/shares/{share}", None)]
 
 
@@ -98,6 +118,22 @@ def answered(shop: Shop, share: str, decision: str, route: RouteCall, who: Calle
     answer = shop.service.call(method, filled, sent, caller=who, headers=headers)
     assert answer.status_code == 404 or "secret" not in answer.text
     return answer.status_code
+
+
+def test_no_route_of_an_ensemble_or_decision_is_left_out() -> None:
+    of_one = re.compile(r"/(?:ensembles|decisions)/\{id\}")
+    known = [one for one in ROUTES if of_one.match(one.path)]
+    listed = {
+        (method, path.replace("{ensemble}", "{id}").replace("{decision}", "{id}"))
+        for method, path, _ in (*ENSEMBLE_ROUTES, *OWNERS_ROUTES, *HIDDEN_ROUTES)
+    }
+    named = re.compile(r"(members|policies)/\{name(:path)?\}")
+    for one in known:
+        form = re.escape(named.sub(r"\1/NAME", one.path)).replace("NAME", "[^/]+")
+        assert any(method == one.method and re.fullmatch(form, path) for method, path in listed), (
+            one.method,
+            one.path,
+        )
 
 
 @pytest.mark.parametrize("state", ["joined", "offered", "revoked", "stranger"])
@@ -115,6 +151,9 @@ def test_every_route_is_scoped(placed: Shop, state: str) -> None:
         assert (status < 300) == (state == "joined"), (route, status)
         assert state == "joined" or status == 404, (route, status)
     for route in OWNERS_ROUTES:
+        status = answered(placed, share, decision, route, who)
+        assert status == (403 if state == "joined" else 404), (route, status)
+    for route in HIDDEN_ROUTES:
         assert answered(placed, share, decision, route, who) == 404, route
     for route in SHARE_ROUTES:
         assert answered(placed, share, decision, route, who) == (200, 404)[state == "stranger"]

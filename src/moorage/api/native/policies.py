@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.decisions import seen_by_caller
 from moorage.api.native.formats import plain
 from moorage.api.native.paging import Listing, of_sequence
 from moorage.domain.describe import read_statement
@@ -20,8 +21,8 @@ from moorage.usecases.ensembles.policies import (
     put_policy,
     written_statement,
 )
-from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.host_labels import place_label
+from moorage.usecases.shared.role_access import seen_ensemble
 from moorage.wire import ensembles as ensembles_wire
 from moorage.wire import policies as wire
 
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
 
 def listing(call: Call) -> Reply:
     """GET: a page of the ensemble's policies."""
-    ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
+    ensemble = seen_ensemble(call.env.store, call.caller, call.path["id"])
+    seen = seen_by_caller(call, ensemble)
     listing_ = Listing(
         call,
         f"ensembles/{ensemble.id}/policies",
-        of_sequence(ensemble.policies, lambda one: one.name),
+        of_sequence(seen.policies, lambda one: one.name),
         lambda found: ((one.name, statement_view(call, ensemble, one)) for one in found),
     )
     return listing_.reply("policies", generation=ensemble.generation)
@@ -48,8 +50,8 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one policy."""
-    ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
-    statement = policy_named(ensemble, call.path["name"])
+    ensemble = seen_ensemble(call.env.store, call.caller, call.path["id"])
+    statement = policy_named(seen_by_caller(call, ensemble), call.path["name"])
     return Reply(
         wire.OnePolicy(statement_view(call, ensemble, statement)), generation=ensemble.generation
     )

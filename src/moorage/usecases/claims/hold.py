@@ -21,9 +21,10 @@ from moorage.usecases.claims.headroom_end import headroom_end
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
 from moorage.usecases.decide.writes import member_consumer
-from moorage.usecases.shared.access import check_generation, own_decision
+from moorage.usecases.shared.access import check_generation
 from moorage.usecases.shared.limits import too_long
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.role_access import own_decision
 from moorage.usecases.shared.ticket_flavors import flavor_deletion
 
 if TYPE_CHECKING:

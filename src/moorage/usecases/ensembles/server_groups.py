@@ -13,7 +13,7 @@ from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
-from moorage.usecases.shared.access import every_ensemble, own_ensemble
+from moorage.usecases.shared.access import every_ensemble, owned
 from moorage.usecases.shared.role_access import sees_role
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def show_server_group(env: UseCaseEnvironment, caller: Caller, group_id: str) ->
     Raises:
         NotFound: no such ensemble for this caller, or none that is a server group.
     """
-    ensemble = own_ensemble(env.store, caller, group_id)
+    ensemble = owned(caller, "ensemble", group_id, env.store.ensemble(group_id))
     group = _as_group(caller, env.store.snapshot(), ensemble)
     if group is None:
         raise NotFound("server group", group_id)

@@ -58,7 +58,7 @@ from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.ensembles.size_changes import check_no_lease
 from moorage.usecases.ensembles.stack_members import member_path
 from moorage.usecases.ensembles.stack_update import stack_update
-from moorage.usecases.shared.access import own_ensemble, sees
+from moorage.usecases.shared.access import sees
 from moorage.usecases.shared.limits import check_size, hold_within, time_limit_within
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.quotas import bound_stored, check_stored
@@ -177,8 +177,8 @@ def delete_stack(
 
 
 def _own_stack(store: Store, caller: Caller, stack_id: str) -> Ensemble:
-    ensemble = if_stored(lambda id_: own_ensemble(store, caller, id_), stack_id)
-    if ensemble is None or ensemble.paths is None:
+    ensemble = if_stored(store.ensemble, stack_id)
+    if ensemble is None or ensemble.paths is None or not sees(caller, ensemble.project_id):
         raise NotFound("stack", stack_id)
     return ensemble
 

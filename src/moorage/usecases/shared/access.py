@@ -1,7 +1,8 @@
 """Access by project: reads, listings and the digests of repeated requests.
 
-Another project's object is NotFound, never Forbidden, which would disclose that it exists.
-Operators (`Caller.operator`) see every project.
+What a caller may not see is NotFound, never Forbidden, which would disclose that it exists;
+Forbidden is what it sees and may not do. See also `role_access`. Operators (`Caller.operator`)
+see every project.
 """
 
 from __future__ import annotations
@@ -180,18 +181,13 @@ def own_ensemble(store: Store, caller: Caller, ensemble_id: str) -> Ensemble:
     """The ensemble, if it is the caller's.
 
     Raises:
-        NotFound: there is no such ensemble, or it is another project's.
+        NotFound: there is none that the caller may see.
+        Forbidden: the caller's project takes part in it, but does not own it.
     """
-    return owned(caller, "ensemble", ensemble_id, store.ensemble(ensemble_id))
-
-
-def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
-    """The decision, if it is the caller's.
-
-    Raises:
-        NotFound: there is no such decision, or it is another project's.
-    """
-    return owned(caller, "decision", decision_id, store.decision(decision_id))
+    ensemble = store.ensemble(ensemble_id)
+    if not sees(caller, ensemble.project_id) and ensemble.is_joined_by(caller.project_id):
+        raise Forbidden(f"only project {ensemble.project_id} may do this to its ensemble")
+    return owned(caller, "ensemble", ensemble_id, ensemble)
 
 
 def check_generation(stored: Ensemble | Decision | Lease | Series, generation: int | None) -> None:

@@ -47,6 +47,19 @@ def seen_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
     return decision
 
 
+def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
+    """The decision, if it is the caller's.
+
+    Raises:
+        NotFound: there is none that the caller may see.
+        Forbidden: its ensemble is another project's, and the caller's project takes part in it.
+    """
+    decision = seen_decision(store, caller, decision_id)
+    if not sees(caller, decision.project_id):
+        raise Forbidden(f"only project {decision.project_id} may do this to its decision")
+    return decision
+
+
 def list_decisions(
     env: Environment,
     caller: Caller,
