@@ -10,12 +10,13 @@ from moorage.domain.changes import Change, DropCapacityWindow, PutClaim, PutEffe
 from moorage.domain.decisions import Claim, ClaimState
 from moorage.domain.derived_events import derive_events
 from moorage.domain.effects import ENDED, EVICTION, Effect, EffectKind, EffectState
-from moorage.domain.ensembles import MemberName
+from moorage.domain.ensembles import Ensemble, MemberName, Role
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
 from moorage.domain.leases import Lease, LeaseState
 from moorage.domain.period import Period
 from moorage.domain.server_providers import ServerProvider
+from moorage.domain.shares import Share, ShareState
 from moorage.domain.waitlist import WaitlistEntry
 
 BODIES = {one.name: set(one.body) for one in EVENT_TYPES}
@@ -44,6 +45,9 @@ class Stood:
 
     def window(self, id_: str) -> CapacityWindow:
         return CapacityWindow(id_, WindowKind.MAINTENANCE, ("h1", "h2"), Period(5, 9))
+
+    def shared_ensemble(self, id_: str) -> Ensemble | None:
+        raise AssertionError(id_)
 
     def server_provider(self, id_: str) -> ServerProvider | None:
         return None if id_ == "gone" else ServerProvider(id_, "s", "owner", frozenset({"p"}))
@@ -188,3 +192,23 @@ def test_hosts_that_are_to_be_away_are_counted_not_named() -> None:
         "capacity.ends": 2,
     }
     assert all(set(body) == BODIES[name] for name, body in found.items())
+
+
+@dataclass
+class Shared(Stood):
+    """An ensemble in which another project takes part with the role db."""
+
+    def shared_ensemble(self, id_: str) -> Ensemble | None:
+        share = Share("s", "other", ShareState.ACCEPTED, "bob")
+        roles = (Role("web", {"VCPU": 1}), Role("db", {"VCPU": 1}, share=share))
+        return Ensemble(id_, "p", "u", "shop", roles, ())
+
+
+def test_members_without_a_place_are_told_to_the_project_of_each() -> None:
+    details = {"ensemble": "e", "decision": "d", "members": ["web[0]", "db[0]", "db[1]"]}
+    lost = Effect("r", EffectKind.REPLACE, "e", "p", 1, 1, details=details)
+    found = derive_events((PutEffect(lost, None),), Shared())
+    assert [(one.type, one.project_id, one.body["members"]) for one in found] == [
+        ("decision.unplaced", "p", ["web[0]", "db[0]", "db[1]"]),
+        ("decision.unplaced", "other", ["db[0]", "db[1]"]),
+    ]

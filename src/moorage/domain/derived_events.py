@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from moorage.domain import changes
 from moorage.domain.decisions import ClaimState
 from moorage.domain.effects import ENDED, EffectKind
+from moorage.domain.ensembles import MemberName
 from moorage.domain.events import DerivedEvent
 from moorage.domain.period import FOREVER, format_instant
 from moorage.domain.waitlist import EntryState
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Claim
     from moorage.domain.effects import Effect
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.server_providers import ServerProvider
@@ -55,6 +56,9 @@ class StoredState(Protocol):
 
     def untold_refusals(self, explanation_id: str) -> int | None:
         """How many refusals had no event since one that had; None: this one has none either."""
+
+    def shared_ensemble(self, id_: str) -> Ensemble | None:
+        """An ensemble after the changes; None: it is gone, or all its roles are one project's."""
 
     def server_provider(self, id_: str) -> ServerProvider | None:
         """A server provider after the changes; None: it is gone."""
@@ -147,7 +151,23 @@ def _decision(change: changes.PutDecision, before: StoredState) -> Iterator[Deri
         "lease": one.lease_id,
     }
     generation = one.generation if change.generation is None else change.generation + 1
-    yield DerivedEvent(f"decision.{one.state}", one.project_id, one.id, generation, body)
+    told = DerivedEvent(f"decision.{one.state}", one.project_id, one.id, generation, body)
+    yield told
+    for project, own in _of_others(before, one.ensemble_id, one.places):
+        yield replace(told, project_id=project, body=body | {"members": len(own)})
+
+
+def _of_others(
+    before: StoredState, ensemble_id: str, members: Iterable[MemberName]
+) -> Iterator[tuple[str, list[MemberName]]]:
+    """Each other project that takes part in an ensemble, with those of the members that it owns."""
+    ensemble = before.shared_ensemble(ensemble_id)
+    if ensemble is None:
+        return
+    own: dict[str, list[MemberName]] = {}
+    for one in members:
+        own.setdefault(ensemble.project_of(one.role), []).append(one)
+    yield from ((project, own[project]) for project in own if ensemble.is_joined_by(project))
 
 
 def _claim(change: changes.PutClaim, before: StoredState) -> Iterator[DerivedEvent]:
@@ -256,7 +276,6 @@ def _effect(change: changes.PutEffect, before: StoredState) -> Iterator[DerivedE
 
     A member's end has an event once the server deleter has done it.
     """
-    del before
     effect = change.effect
     if change.attempts is None and effect.kind is EffectKind.WARN:
         yield _told("member.warned", effect, _WARNED)
@@ -265,9 +284,7 @@ def _effect(change: changes.PutEffect, before: StoredState) -> Iterator[DerivedE
     elif change.attempts is None and effect.kind is EffectKind.REPRIEVE:
         yield _told("member.reprieved", effect, _REPRIEVED)
     elif change.attempts is None and effect.kind is EffectKind.REPLACE:
-        body = {name: effect.details.get(name) for name in ("ensemble", "members")}
-        decision = str(effect.details["decision"])
-        yield DerivedEvent("decision.unplaced", effect.project_id, decision, 0, body)
+        yield from _unplaced(effect, before)
     elif effect.kind is EffectKind.DELETE and effect.details.get(ENDED):
         yield _told("member.evicted", effect, _ENDED)
     elif change.attempts == 0 and effect.kind is EffectKind.NOTIFY and "edge" in effect.details:
@@ -275,6 +292,17 @@ def _effect(change: changes.PutEffect, before: StoredState) -> Iterator[DerivedE
             yield _of_edge(effect)
         else:
             yield _notice(effect)
+
+
+def _unplaced(effect: Effect, before: StoredState) -> Iterator[DerivedEvent]:
+    details = effect.details
+    body = {name: details.get(name) for name in ("ensemble", "members")}
+    told = DerivedEvent("decision.unplaced", effect.project_id, str(details["decision"]), 0, body)
+    yield told
+    members = details.get("members")
+    names = map(MemberName.parse, members if isinstance(members, list | tuple) else ())
+    for project, own in _of_others(before, str(details.get("ensemble")), names):
+        yield replace(told, project_id=project, body=body | {"members": list(map(str, own))})
 
 
 def _notice(effect: Effect) -> DerivedEvent:

@@ -10,7 +10,9 @@ from tests.api.native.shops import APART, SIZE, STRANGER, Shop, accepted, offere
 
 from moorage.api.native.routes import ROUTES
 from moorage.domain.errors import NotFound
+from moorage.domain.period import HOUR
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.claims.outcome import expire
 from moorage.usecases.ensembles.server_groups import show_server_group
 from moorage.usecases.ports import Caller
 
@@ -195,3 +197,31 @@ def test_the_server_group_of_an_ensemble_has_the_callers_servers(service: Servic
     assert set(show_server_group(service.env, OPERATOR, shop.id).servers) == {own, theirs}
     with pytest.raises(NotFound):
         show_server_group(service.env, OTHER, shop.id)
+
+
+def test_each_project_is_told_of_a_decision_about_its_own_members(placed: Shop) -> None:
+    service, decision = placed.service, placed.decision()
+    (held,) = placed.events(OTHER, "decision.held")
+    assert (held["ensemble"], held["members"], held["status"]) == (placed.id, 2, "held")
+    assert [one["members"] for one in placed.events(TENANT, "decision.held")] == [4]
+    assert not placed.events(STRANGER, "decision.held")
+    release = service.call("DELETE", f"/decisions/{decision}", headers={"If-Match": "*"})
+    assert release.status_code == 204
+    assert [one["members"] for one in placed.events(OTHER, "decision.released")] == [2]
+    again = placed.decide().json["decision"]["id"]
+    service.clock.pass_by(HOUR)
+    expire(service.env, service.store.decision(again))
+    assert [one["members"] for one in placed.events(OTHER, "decision.expired")] == [2]
+    query = {"type": "decision.*"}
+    told = service.call("GET", "/events", caller=OTHER, query=query).json["events"]
+    assert {one["subject"] for one in told} == {decision, again}
+    assert "secret" not in json.dumps(told)
+
+
+def test_a_project_that_has_left_is_told_of_no_decision(placed: Shop) -> None:
+    assert placed.revoke().status_code == 200
+    path = f"/decisions/{placed.decision()}"
+    release = placed.service.call("DELETE", path, headers={"If-Match": "*"})
+    assert release.status_code == 204
+    assert placed.events(TENANT, "decision.released")
+    assert not placed.events(OTHER, "decision.released")

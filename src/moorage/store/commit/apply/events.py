@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         PutSubscription,
         TrimEvents,
     )
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease
     from moorage.domain.server_providers import ServerProvider
     from moorage.domain.subscriptions import Subscription
@@ -49,6 +50,9 @@ _PASS: Final = (
     .values(reached=bindparam("to"))
 )
 _OFFERED: Final = select(tables.server_providers.c.body).where(tables.server_providers.c.id == OF)
+_SHARED: Final = select(tables.ensembles.c.body).where(
+    tables.ensembles.c.id == OF, exists().where(tables.shares.c.ensemble_id == OF)
+)
 _SOME: Final[Any] = bindparam("some", expanding=True)
 _LETTERS: Final = insert(tables.dead_letters)
 _NO_LETTERS: Final = delete(tables.dead_letters).where(_d.subscription_id == OF)
@@ -181,6 +185,10 @@ class _Replaced:
 
     def untold_refusals(self, explanation_id: str) -> int | None:
         return self.batch.untold.get(explanation_id)
+
+    def shared_ensemble(self, id_: str) -> Ensemble | None:
+        body = self.batch.connection.scalars(_SHARED, {"of": id_}).first()
+        return None if body is None else stored_bodies.ENSEMBLE.decode(body)
 
     def server_provider(self, id_: str) -> ServerProvider | None:
         body = self.batch.connection.scalars(_OFFERED, {"of": id_}).first()
