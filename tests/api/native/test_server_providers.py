@@ -167,7 +167,11 @@ def test_tenants_add_few_names_to_the_ledger(service: Service) -> None:
     two = {"resources": {"CUSTOM_SESSION": 37, "CUSTOM_A": 1}, "traits": ["CUSTOM_B"]}
     assert put(service, two).status_code == 200
     before = show(service)
-    for more in ({"resources": {"CUSTOM_C": 1}}, {**OFFER, "traits": ["CUSTOM_C"]}):
+    for more in (
+        {"resources": {"CUSTOM_C": 1}},
+        {**OFFER, "traits": ["CUSTOM_C"]},
+        {**OFFER, "traits": ["CUSTOM_SESSION"]},
+    ):
         error = refused(put(service, more), 403, "quota_exceeded")
         assert (error["limit"], error["used"], error["requested"]) == (4, 4, 1)
         assert "offered_names" in error["detail"]

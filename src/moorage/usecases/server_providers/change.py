@@ -130,9 +130,10 @@ def _check_new_names(env: UseCaseEnvironment, offer: ServerOffer) -> None:
     Raises:
         LimitExceeded: the ledger would have more custom ones than `Limits.offered_names`.
     """
-    known = {one.name for one in (*env.store.resource_classes(), *env.store.traits())}
-    fresh = {name for name in (*offer.resources, *offer.traits) if is_custom_name(name)} - known
-    used, limit = sum(map(is_custom_name, known)), env.limits.offered_names
+    classes = {one.name for one in env.store.resource_classes()}
+    traits = {one.name for one in env.store.traits()}
+    fresh = [*(offer.resources.keys() - classes), *(filter(is_custom_name, offer.traits - traits))]
+    used, limit = sum(map(is_custom_name, (*classes, *traits))), env.limits.offered_names
     if fresh and used + len(fresh) > limit:
         raise LimitExceeded(
             "custom resource classes and traits (offered_names)",
