@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.minicloud.cloud import Cloud
 from tests.minicloud.contents import load_flavors
 from tests.minicloud.tenant import Operator, Tenant
 from tests.minicloud.test_ticket_flavors import flavor_of, places
@@ -13,7 +14,7 @@ SIZE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 3}
 
 
 @pytest.fixture
-def fpgas(operator: Operator) -> Iterator[str]:
+def fpgas(cloud: Cloud, operator: Operator) -> Iterator[str]:
     """The name of a compute with two devices below it, each of one CUSTOM_FPGA."""
     placement = operator.connection.placement
     placement.put("/resource_classes/CUSTOM_FPGA", microversion="1.7")
@@ -32,6 +33,9 @@ def fpgas(operator: Operator) -> Iterator[str]:
     yield str(host.name)
     for uuid in devices:
         placement.delete(f"/resource_providers/{uuid}").raise_for_status()
+    # A compute keeps what it has read, and fails when it is gone.
+    cloud.program(host.name).stop()
+    cloud.start(host.name)
 
 
 def loaded_flavor(operator: Operator, **specs: str) -> str:
