@@ -118,3 +118,18 @@ def test_a_server_whose_ensemble_is_deleted_before(cloud: Cloud) -> None:
     assert cloud.native("GET", f"/claims/{claim['id']}")["claim"]["status"] == "active"
     delete(cloud, server)
     assert cloud.native("GET", f"/claims/{claim['id']}")["claim"]["status"] == "ended"
+
+
+def test_a_server_whose_ensemble_is_deleted_while_it_migrates(cloud: Cloud) -> None:
+    seen = cloud.candidates("db")
+    host = next(iter(seen))
+    server = server_with(cloud, seen[host])
+    (claim,) = cloud.native("GET", f"/decisions/{cloud.decision}/claims")["claims"]
+    migration = migrate(cloud, server, seen[host], elsewhere(cloud, *seen))
+    path = f"/v1/ensembles/{cloud.ensemble}"
+    gone = cloud.client.simulate_delete(path, headers={**NATIVE, "If-Match": "*"})
+    assert gone.status_code == 204, gone.text
+    delete(cloud, migration)
+    assert cloud.native("GET", f"/claims/{claim['id']}")["claim"]["status"] == "active"
+    delete(cloud, server)
+    assert cloud.native("GET", f"/claims/{claim['id']}")["claim"]["status"] == "ended"

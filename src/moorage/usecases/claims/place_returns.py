@@ -264,6 +264,10 @@ class _Returns:
         if self.afterwards.get(consumer) == {} and outside is None:
             self.claims.end(decision, consumer, place, self._stands)
         if ensemble is None:
+            # Nobody gets the place, but the server's claim ends with the server, wherever it went.
+            server = self.claims.elsewhere(decision, place, self._is_unbound)
+            if server not in {None, consumer}:
+                self.bound.append(BindAllocations(str(server), left[0]))
             return
         if into is None:
             self._leave(ensemble, outside, left)
@@ -338,6 +342,12 @@ class _Returns:
             return bool(self.afterwards[consumer])
         return bool(bookings_of(self.snapshot, consumer))
 
+    def _is_unbound(self, consumer: str) -> bool:
+        """Whether it has allocations, also after the changeset, and none in a decision's place."""
+        there = bookings_of(self.snapshot, consumer)
+        stays = self.afterwards.get(consumer, True)
+        return bool(stays and there) and all(one.decision is None for one in there)
+
     def _leave(self, ensemble: Ensemble, outside: Member | None, left: Sequence[Booking]) -> None:
         """Leave bookings that return to no member."""
         if outside is not None:
@@ -403,9 +413,7 @@ class _Returns:
         for one in ensemble.members:
             if one.server_id is None or one.server_id == consumer:
                 continue
-            there = bookings_of(self.snapshot, one.server_id)
-            stays = self.afterwards.get(one.server_id, True)
-            if stays and there and all(each.decision is None for each in there):
+            if self._is_unbound(one.server_id):
                 return one
         return None
 

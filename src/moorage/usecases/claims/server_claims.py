@@ -41,9 +41,7 @@ class ServerClaims:
             left: the place.
             stands: whether a server has allocations afterwards.
         """
-        if decision.ensemble_id not in self._active:
-            self._active[decision.ensemble_id] = _active_claims(self.store, decision)
-        active = self._active[decision.ensemble_id]
+        active = self._of(decision)
         if consumer not in active.by_server:
             gone = [one for one in active.on(left.host) if not stands(one)]
             if len(gone) != 1:
@@ -52,6 +50,24 @@ class ServerClaims:
         claim = active.by_server.pop(consumer)
         ended = replace(claim, state=claim_after(claim.state, ClaimStep.END), updated_at=self.now)
         self.ended.append(PutClaim(ended, claim.state.value))
+
+    def elsewhere(
+        self, decision: Decision, left: Place, unbound: Callable[[str], bool]
+    ) -> str | None:
+        """The server whose place was left by its migration, if it is the only one.
+
+        Args:
+            decision: the decision whose place is left.
+            left: the place.
+            unbound: whether a server has allocations, and all of them outside of any decision.
+        """
+        moved = [one for one in self._of(decision).on(left.host) if unbound(one)]
+        return moved[0] if len(moved) == 1 else None
+
+    def _of(self, decision: Decision) -> _ActiveClaims:
+        if decision.ensemble_id not in self._active:
+            self._active[decision.ensemble_id] = _active_claims(self.store, decision)
+        return self._active[decision.ensemble_id]
 
 
 @dataclass(frozen=True, slots=True)
