@@ -27,6 +27,7 @@ topology:
   power: {levels: [pdu]}
 hosts:
   - {name: r2-n2, place: {location: r1}}
+  - {name: nfs, place: {location: r1}}
 rules:
   - {name: '(?P<rack>r.)-.*'}
   - {aggregate: gold, zone: golden}
@@ -62,6 +63,7 @@ def test_a_fleet_comes_out_as_it_went_in(own: Cli, tmp_path: Path) -> None:
         ("location", "r1-n2"): "r1",
         ("location", "r2-n1"): "r2",
         ("location", "r2-n2"): "r1",
+        ("location", "nfs"): "r1",
         ("power", "r2-n1"): "pdu-2",
         ("power", "r2-n2"): "pdu-2",
     }

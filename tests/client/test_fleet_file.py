@@ -220,6 +220,16 @@ def test_children_stand_below_their_hosts_and_are_called_after_them() -> None:
     assert store.aggregates == fleet.providers[1].aggregates
 
 
+def test_a_pool_may_have_a_place() -> None:
+    placed = TREES.replace("aggregates: [store]}", "aggregates: [store], place: {location: r1}}")
+    tree = "topology: {location: {levels: [rack], domains: [{name: r1, level: rack}]}}\n"
+    fleet = expand(read_fleet(placed + tree))
+    assert fleet.topology.attachments == {("location", "nfs"): "r1"}
+    with pytest.raises(InvalidDescription, match="nfs is placed in unknown tree") as refused:
+        expand(read_fleet(placed))
+    assert refused.value.path == "sharing.place"
+
+
 def test_a_part_never_cuts_a_tree_apart() -> None:
     pieces = [[one.name for one in part.providers] for part in parts(expand(read_fleet(TREES)), 3)]
     assert [piece[0] for piece in pieces] == ["nfs", "n1", "n2"]

@@ -48,11 +48,10 @@ def tell_left_out(name: str, fleet: Fleet, taking: Taking, terminal: TextIO) -> 
 
 def _left_out(fleet: Fleet, taking: Taking) -> Iterator[str]:
     if not taking.all_sections:
-        if fleet.hosts:
-            yield "hosts (but their places are)"
-        for section in ("sharing", "flavors", "load"):
+        for section in ("hosts", "sharing", "flavors", "load"):
             if getattr(fleet, section):
-                yield section
+                places = section in {"hosts", "sharing"}
+                yield f"{section} (but their places are)" if places else section
     if not taking.nova and any(one.zone or one.metadata for one in fleet.rules):
         yield "rules by availability_zone or metadata, which Nova knows (admin sync nova)"
     if not taking.revision and fleet.revision is not None:

@@ -88,9 +88,10 @@ class Load(Command):
 
 
 def _facts(client: Moorage, rules: TopologyRules) -> list[HostFacts]:
-    """What the service knows of its hosts, as far as the rules ask for it."""
+    """What the service knows of its hosts, and of placed pools, as far as the rules ask for it."""
     from moorage.domain.topology_rules import HostFacts
 
+    placed = {one.host for one in rules.attachments}
     wanted = {uuid for rule in rules.rules for uuid in rule.aggregates or ()}
     members: dict[str, set[str]] = {}
     for aggregate in wanted:
@@ -99,7 +100,7 @@ def _facts(client: Moorage, rules: TopologyRules) -> list[HostFacts]:
     return [
         HostFacts(one["name"], frozenset(one["traits"]), frozenset(members.get(one["uuid"], ())))
         for one in client.fleet.show().value["hosts"]
-        if not one["shares"]
+        if not one["shares"] or one["name"] in placed
     ]
 
 

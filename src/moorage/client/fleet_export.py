@@ -64,16 +64,13 @@ def fleet_lines(exported: Exported) -> Iterator[str]:
     roots = sorted(tree.below(None), key=lambda one: one.name)
     shared = {one.uuid for one in roots if tree.is_shared(one)}
     places = _places(exported.topology)
-    hosts = (
-        tree.entry(one) | ({"place": places[one.name]} if one.name in places else {})
-        for one in roots
-        if one.uuid not in shared
-    )
-    yield from _section("hosts", hosts)
+
+    def entry(one: ResourceProvider) -> dict[str, Any]:
+        return tree.entry(one) | ({"place": places[one.name]} if one.name in places else {})
+
+    yield from _section("hosts", (entry(one) for one in roots if one.uuid not in shared))
     stores = (
-        tree.entry(replace(one, traits=one.traits - {SHARES}))
-        for one in roots
-        if one.uuid in shared
+        entry(replace(one, traits=one.traits - {SHARES})) for one in roots if one.uuid in shared
     )
     yield from _section("sharing", stores)
     flavors = (_flavor(one) for one in exported.flavors if not is_novas(one))

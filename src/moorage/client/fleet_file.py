@@ -201,7 +201,10 @@ def _child(node: YamlNode) -> ChildClass:
 def _sharing(node: YamlNode) -> SharingClass:
     fields = typed_yaml.mapping(node)
     return SharingClass(
-        names=names_of(node, made=True), **_stock(fields), uuid=text(fields, "uuid")
+        names=names_of(node, made=True),
+        **_stock(fields),
+        places=_places(fields),
+        uuid=text(fields, "uuid"),
     )
 
 

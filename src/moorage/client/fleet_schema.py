@@ -152,7 +152,13 @@ SCHEMA: Final[dict[str, Any]] = {
         },
         "child": _object(("name",), **_NAMED, uuid=_UUID, **_STOCK, children=_list(_ref("child")))
         | {"description": "a provider below; it is called after its parent, unless it has a uuid"},
-        "shared": _object(("name", "inventories", "aggregates"), **_NAMED, uuid=_UUID, **_STOCK)
+        "shared": _object(
+            ("name", "inventories", "aggregates"),
+            **_NAMED,
+            uuid=_UUID,
+            **_STOCK,
+            place=_by(None, _ref("place")) | {"description": "by tree"},
+        )
         | {"description": "a provider that hosts of its aggregates take from"},
         "flavor": _object(
             ("name", "resources"),

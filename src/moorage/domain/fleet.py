@@ -128,6 +128,7 @@ class SharingClass:
     inventories: tuple[Inventory, ...]
     aggregates: frozenset[str]
     traits: frozenset[Trait] = frozenset()
+    places: Mapping[str, Spread] = field(default_factory=lambda: MappingProxyType({}))
     uuid: str | None = None
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.domain.flavors import Flavor
-    from moorage.domain.fleet import ChildClass, Fleet, HostClass, SharingClass
+    from moorage.domain.fleet import ChildClass, Fleet, HostClass, KnownHosts, SharingClass
     from moorage.domain.fleet_load import ForeignLoad
     from moorage.domain.topology import Topology
 
@@ -198,11 +198,13 @@ def _refuse_repeated(providers: Sequence[ResourceProvider]) -> None:
 
 
 def _facts(fleet: Fleet, hosts: Sequence[ResourceProvider]) -> Iterator[HostFacts]:
-    """What rules may match: of a host that is only known, its name."""
+    """What rules may match: of a host that is only known, or a pool with a place, its name."""
     for one in hosts:
         if one.parent_uuid is None:
             yield HostFacts(one.name, one.traits, one.aggregates)
-    for some in fleet.known:
+    named: list[KnownHosts | SharingClass] = [*fleet.known]
+    named += (one for one in fleet.sharing if one.places)
+    for some in named:
         for name in some.names.expand():
             yield HostFacts(name)
 

@@ -9,9 +9,9 @@ from moorage.domain.topology import Attachment, Domain
 from moorage.domain.topology_rules import TopologyRules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from moorage.domain.fleet import DomainClass, Fleet, HostClass, KnownHosts
+    from moorage.domain.fleet import DomainClass, Fleet, HostClass, KnownHosts, SharingClass
 
 
 def rules_of(fleet: Fleet) -> TopologyRules:
@@ -42,14 +42,17 @@ def _parents(some: DomainClass, count: int) -> tuple[str | None, ...]:
 
 
 def _attachments(fleet: Fleet) -> Iterator[Attachment]:
-    placed: list[HostClass | KnownHosts] = [*fleet.hosts, *fleet.known]
-    for some in placed:
+    placed: dict[str, Sequence[HostClass | KnownHosts | SharingClass]] = {
+        "hosts": [*fleet.hosts, *fleet.known],
+        "sharing": fleet.sharing,
+    }
+    for section, some in ((key, one) for key, every in placed.items() for one in every):
         names = some.names.expand()
         for tree, spread in some.places.items():
             if tree not in fleet.levels:
                 raise InvalidDescription(
-                    f"hosts {some.names.pattern} stand in unknown tree {tree}",
-                    path="hosts.place",
+                    f"{some.names.pattern} is placed in unknown tree {tree}",
+                    path=f"{section}.place",
                     line=some.names.line,
                 )
             for name, domain in zip(names, spread.over(len(names)), strict=True):
