@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from ranges import record
 
-from moorage.domain.ensembles import Group, Role
+from moorage.domain.ensembles import Role
+from moorage.domain.request_groups import Group
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import places, verify

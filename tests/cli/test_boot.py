@@ -127,6 +127,7 @@ MIXED = """\
 name: {name}
 members:
   - {{name: session, kind: slice, resources: {{CUSTOM_SESSION: 1}}}}
+  - {{name: link, kind: port, resources: {{DISK_GB: 1}}}}
   - name: gate
     count: 2
     server: {{image: debian}}
@@ -148,9 +149,9 @@ def test_slices_are_left_to_be_claimed(tenant: Cli, nova: Nova, tmp_path: Path) 
     told = tenant.body("ensemble", "boot", name)["boot"]
     assert [one["status"] for one in told["members"]] == ["active"]
     assert (len(nova.created), told["confirmed"]) == (1, False)
-    assert sorted(told["unclaimed"]) == ["gate[0]", "session[0]"]
+    assert sorted(told["unclaimed"]) == ["gate[0]", "link[0]", "session[0]"]
     alone = tenant("ensemble", "boot", name, "--only", "session")
-    assert (alone.status, "slices" in alone.err) == (1, True)
+    assert (alone.status, "kind slice" in alone.err) == (1, True)
     tenant("ensemble", "delete", name)
     tenant("server", "provider", "delete", server, "--force")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.describe import read_role
-from moorage.domain.ensembles import Group, GroupKind
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.request_groups import Group, GroupKind
 
 PORT = {
     "name": "repl",

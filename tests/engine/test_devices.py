@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.ensembles import Group, Role
+from moorage.domain.ensembles import MemberKind, Role
+from moorage.domain.request_groups import Group
 from moorage.engine.joint.build import build
 from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.counting import refuted
@@ -63,6 +64,9 @@ class Oracle:
         return found
 
     def options(self, role: Role) -> Iterator[tuple[str, Givers]]:
+        if role.of_one_provider:
+            yield from self.wholes(role)
+            return
         for host in self.hosts:
             reach = [one for one in self.nodes.values() if one.host == host or host in one.lends_to]
             own = [((name, amount),) for name, amount in role.resources.items()]
@@ -76,6 +80,26 @@ class Oracle:
                             for giver, wants in zip(givers, [*own, *named], strict=True)
                         ),
                     )
+
+    def wholes(self, role: Role) -> Iterator[tuple[str, Givers]]:
+        """Of a volume or port: one provider of the tree itself gives all."""
+        for one in self.nodes.values():
+            has = all(
+                name in one.free and amount <= one.max_unit
+                for name, amount in role.resources.items()
+            )
+            fits = all(any_of & one.traits for any_of in role.required)
+            if (
+                has
+                and fits
+                and not role.forbidden & one.traits
+                and not (role.kind == MemberKind.VOLUME and self.of_servers(one))
+            ):
+                taken = tuple((one.name, name, amount) for name, amount in role.resources.items())
+                yield one.host or one.name, (taken,)
+
+    def of_servers(self, node: Node) -> bool:
+        return any(one.free.get("VCPU") and self.above(node, one) for one in self.nodes.values())
 
     def right(self, role: Role, host: str, givers: Sequence[Node]) -> bool:
         own, named = givers[: len(role.resources)], givers[len(role.resources) :]
@@ -243,6 +267,26 @@ def test_two_pools_do_not_add_up_for_one_member() -> None:
     built = stated(nodes, [(Role("db", {"VCPU": 1, "DISK": 60}), 3)])
     found = solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
     assert found.verdict is Verdict.INFEASIBLE
+
+
+def test_a_pool_is_its_own_for_volumes_and_lends_beside() -> None:
+    """Of two pools that share with each other's rows, the servers need the smaller one."""
+    need = frozenset({"T"})
+    nodes = [
+        Node("h", "h", {"VCPU": 1}),
+        Node("large", None, {"DISK": 10}, lends_to=("h", "small")),
+        Node("small", None, {"DISK": 4}, traits=need, lends_to=("h", "large")),
+    ]
+    disk = Group("disk", {"DISK": 2}, required=(need,))
+    server = Role("s", {"VCPU": 1}, groups=(disk,))
+    volume = Role("v", {"DISK": 8}, kind=MemberKind.VOLUME)
+    built = build(asked([(server, 1), (volume, 1)]), snapshot(nodes))
+    assert built.problem.cuts == ()
+    found = solve(Exhaustive(), built.problem, time_limit=LIMIT, seed=0)
+    assert found.hosts is not None
+    assert {place.host for place in places(built, found.hosts).values()} == {"h", "large"}
+    more = build(asked([(server, 1), (volume, 1), (replace(volume, name="w"), 1)]), snapshot(nodes))
+    assert refuted(more.problem)
 
 
 def test_places_name_who_serves_each_group() -> None:

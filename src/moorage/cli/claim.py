@@ -41,7 +41,7 @@ class Create(Command):
     options = (
         ENSEMBLE,
         Option("member", metavar="MEMBER", help="such as db[0]"),
-        Option("--flavor", help="the server's flavor; a slice has none"),
+        Option("--flavor", help="the server's flavor; a slice, volume or port has none"),
         Option("--image", help="the server's image"),
         Repeated("--network", help="the server's network; repeatable"),
         Option("--lifetime", metavar="1h", help="how long the server may take to build"),
@@ -169,8 +169,8 @@ class Set(Command):
     """Report the outcome of a claimed server.
 
     Active: its hold becomes the server's allocation, in one transaction. Failed: the place
-    is released, or with --redecide another one is found for the member. Ended: a slice is gone,
-    and its allocation with it; a server's ends when Nova deletes the server.
+    is released, or with --redecide another one is found for the member. Ended: a slice, volume or
+    port is gone, and its allocation with it; a server's ends when Nova deletes the server.
     """
 
     examples = """
@@ -184,8 +184,8 @@ class Set(Command):
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--active", action="store_true", help="it is running; needs --server")
         what.add_argument("--failed", action="store_true", help="it could not be built")
-        what.add_argument("--ended", action="store_true", help="it is a slice, and gone")
-        parser.add_argument("--server", metavar="UUID", help="its id; a slice's: its port's")
+        what.add_argument("--ended", action="store_true", help="it is no server, and gone")
+        parser.add_argument("--server", metavar="UUID", help="its id; also a volume's or port's")
         parser.add_argument(
             "--redecide", action="store_true", help="with --failed: find another place"
         )

@@ -12,13 +12,12 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import UNSET
-
 from moorage.client.boot_member import MemberBoot
 from moorage.client.boot_plan import HELD, Action, OnFailure, Rules, Seen, State, next_step
 from moorage.client.boot_requests import role_requests
 from moorage.client.boot_session import BootRun, Outcome, Timing, latest, seen_member, servers_of
 from moorage.client.errors import ApiError, Missing, Unreachable
+from moorage.domain.ensembles import OF_NOVA
 from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.nova_servers import ServerOptions
 from moorage.domain.period import SECOND, parse_duration, parse_instant
@@ -110,7 +109,7 @@ class Boot:
         Raises:
             WrongState: the ensemble was never placed.
             Missing: there is no such member or role.
-            InvalidDescription: all that is asked for are slices: these are not created in Nova.
+            InvalidDescription: Nova creates nothing of what is asked for, such as slices.
             ApiError, SourceFailed, NoEndpoint, LoginRefused, Unreachable: the service or Nova
                 refuse, or cannot be asked.
         """
@@ -154,11 +153,13 @@ class Boot:
             kind, names = ("member", order.members) if order.members else ("role", {order.role})
             told = ", ".join(sorted(map(str, names)))
             raise Missing(kind, f"{told} in ensemble {ensemble.name}")
-        asked = [one for one in asked if one.server_provider is UNSET]
+        if kinds := {one.kind for one in asked} - OF_NOVA:
+            asked = [one for one in asked if one.kind in OF_NOVA]
         if not asked:
             raise InvalidDescription(
-                f"the members asked for in ensemble {ensemble.name} are slices, which are not"
-                f" created in Nova; to claim one: moorage claim create {ensemble.name} MEMBER"
+                f"the members asked for in ensemble {ensemble.name} are of kind"
+                f" {', '.join(sorted(kinds))}, which Nova does not create; to claim one:"
+                f" moorage claim create {ensemble.name} MEMBER"
             )
         run = BootRun(
             moorage=moorage,

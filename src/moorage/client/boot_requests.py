@@ -11,6 +11,7 @@ import msgspec
 from moorage.client.errors import Missing
 from moorage.client.nova import on_volume, server_request
 from moorage.domain.describe_server_options import ALONE, read_server_options
+from moorage.domain.ensembles import OF_NOVA
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova_servers import ServerOptions, server_metadata
 
@@ -71,7 +72,7 @@ def merged(role: Role, given: ServerOptions) -> ServerOptions:
 def role_requests(
     nova: Nova, ensemble: Ensemble, roles: Iterable[str], given: ServerOptions
 ) -> dict[tuple[str, int], RoleRequest]:
-    """The requests of these roles, and of each of their alternatives by its number; not of slices.
+    """The requests of these roles, or of their alternatives by number, that Nova creates.
 
     Nothing is claimed or created yet: mistakes are found first.
 
@@ -87,7 +88,7 @@ def role_requests(
         for role in ensemble.members
         if role.name in wanted
         for number, one in enumerate(role.alternatives or [role])
-        if one.kind == "server"
+        if one.kind in OF_NOVA
     }
 
 

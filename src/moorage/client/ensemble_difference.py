@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from moorage.domain.describe import (
-    CHOICE_FIELDS,
-    SLICE_FIELDS,
-    RoleDescription,
-    read_role,
-    read_statement,
-)
-from moorage.domain.ensembles import MemberKind
+from moorage.domain.describe import read_role, read_statement
+from moorage.domain.describe_members import CHOICE_FIELDS, FIELDS_OF, RoleDescription
 from moorage.domain.errors import Conflict
 from moorage.domain.flavors import Flavor
 from moorage.domain.nova.flavors import request_without_devices
@@ -208,14 +202,10 @@ def _said(role: Role) -> dict[str, Any]:
         body.pop(follows, None)
     if "project_id" in body:
         body["project"] = body.pop("project_id")
-    if role.on_server is None:
-        del body["on_server"]
-    if role.kind == MemberKind.SLICE:
-        for of_servers in CHOICE_FIELDS - SLICE_FIELDS:
-            body.pop(of_servers, None)
-        return body
+    for of_others in CHOICE_FIELDS - FIELDS_OF[role.kind]:
+        body.pop(of_others, None)
     if role.flavor is None:
-        del body["flavor"]
+        body.pop("flavor", None)
     if role.flavor is not None or not role.resources:
         del body["resources"]
     return body

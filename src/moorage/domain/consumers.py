@@ -15,9 +15,6 @@ UNKNOWN_TYPE: Final = "unknown"
 SERVER_TYPE: Final = "INSTANCE"
 """The type Nova writes for its servers."""
 
-SLICE_TYPE: Final = "SLICE"
-"""The type of slices that members are: Nova knows nothing of them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Consumer:

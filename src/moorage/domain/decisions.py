@@ -10,6 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER
 
@@ -242,8 +243,10 @@ class Claim:
     updated_at: Instant = 0
     lease_id: str | None = None
     """The lease whose place it is, as `Decision.lease_id`."""
+    kind: str = MemberKind.SERVER
+    """The kind of the member."""
     server_provider: str | None = None
-    """Of a slice: the id of the server provider that has its place; None: it is of a server."""
+    """Of a slice: the id of the server provider that has its place."""
     resources: Amounts = field(default_factory=lambda: MappingProxyType({}))
     """Of a slice: what it takes there."""
     reason: str = ""

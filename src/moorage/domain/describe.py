@@ -11,11 +11,11 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from moorage.domain import plain_values
-from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
-from moorage.domain.describe_nested import GROUP_KIND, flattened
+from moorage.domain.describe_members import CHOICE_FIELDS, RoleDescription, read_choice
+from moorage.domain.describe_nested import flattened
 from moorage.domain.describe_server_options import read_server_options
 from moorage.domain.ensembles import (
     ALL_PHASES,
@@ -23,8 +23,6 @@ from moorage.domain.ensembles import (
     ROLE_NAME,
     SIDES,
     TAGGED,
-    Group,
-    MemberKind,
     OnViolation,
     Phase,
     PolicyStatement,
@@ -32,13 +30,6 @@ from moorage.domain.ensembles import (
 )
 from moorage.domain.errors import InvalidDescription, UnknownPolicy
 from moorage.domain.references import REFERENCE
-
-if TYPE_CHECKING:
-    from moorage.domain.nova_servers import ServerOptions
-    from moorage.domain.resources import Amounts
-
-KINDS: Final = tuple(MemberKind)
-"""Kinds of members that can be placed so far."""
 
 NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
     {
@@ -52,57 +43,15 @@ NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
 
 MAX_WEIGHT: Final = 1_000_000
 MAX_METADATA: Final = 128
-MAX_IMAGE_PROPERTIES: Final = 256
-IMAGE_FIELDS: Final = frozenset({"image_properties", "boot_from_volume"})
-"""Fields of a role about the image of its servers, and where their root disk is."""
 _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
 _ROLE_FIELDS: Final = frozenset({"name", "count", "tags", "server", "alternatives", "project"})
-CHOICE_FIELDS: Final = (
-    frozenset({"kind", "flavor", "resources", "required", "forbidden", "member_of", "on_server"})
-    | IMAGE_FIELDS
-    | GROUP_FIELDS
-)
-"""What says where members may be placed; where there are alternatives, each of them has these."""
-SLICE_FIELDS: Final = frozenset({"kind", "resources", "required", "forbidden", "on_server"})
-"""Those of `CHOICE_FIELDS` that slices have."""
 FEWEST_ALTERNATIVES: Final = 2
 MOST_ALTERNATIVES: Final = 8
 STATEMENT_FIELDS: Final = frozenset(
     {"name", "type", "members", "zip", "strength", "phase", "on_violation"}
 )
 """What every policy has, beside the parameters of its type."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoleDescription:
-    """A role as described: a flavor's name or explicit resources, and `count` members."""
-
-    name: str
-    count: int = 1
-    kind: str = MemberKind.SERVER
-    flavor: str | None = None
-    resources: Amounts | None = None
-    required: tuple[frozenset[str], ...] = ()
-    forbidden: frozenset[str] = frozenset()
-    member_of: tuple[frozenset[str], ...] = ()
-    tags: frozenset[str] = frozenset()
-    groups: tuple[Group, ...] = ()
-    same_subtree: tuple[frozenset[str], ...] = ()
-    isolate: bool = False
-    server: ServerOptions | None = None
-    image_properties: Mapping[str, str] | None = None
-    """Properties of the servers' image; None: nothing is said of it."""
-    from_volume: bool = False
-    """Whether the root disk is a volume."""
-    on_server: str | None = None
-    """Of slices: the server on which they must be, by its id or that of its provider."""
-    alternatives: tuple[RoleDescription, ...] = ()
-    """What a member may be instead, in order; each says what places it, and nothing else."""
-    path: str = field(default="", compare=False)
-    """Its place in a description, for errors."""
-    project: str | None = None
-    """The project whose servers its members are; None: the ensemble's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +129,7 @@ def read_role(source: object, path: str) -> RoleDescription:
     }
     if "alternatives" not in fields:
         chosen = {key: value for key, value in fields.items() if key in CHOICE_FIELDS}
-        return replace(_read_choice(name, chosen, path), **common)
+        return replace(read_choice(name, chosen, path), **common)
     if beside := sorted(CHOICE_FIELDS & fields.keys()):
         raise InvalidDescription(
             f"role {name} has alternatives, which say what its members are",
@@ -194,113 +143,9 @@ def read_role(source: object, path: str) -> RoleDescription:
             path=place,
         )
     first, *others = (
-        replace(_read_choice(name, one, f"{place}[{i}]"), **common) for i, one in enumerate(entries)
+        replace(read_choice(name, one, f"{place}[{i}]"), **common) for i, one in enumerate(entries)
     )
     return replace(first, alternatives=tuple(others))
-
-
-def _read_choice(name: str, source: object, path: str) -> RoleDescription:
-    """What members are: all that a role says but for its name, count, tags and servers."""
-    fields = plain_values.mapping(source, path)
-    plain_values.only(fields, set(CHOICE_FIELDS), path)
-    kind = plain_values.text(fields.get("kind", MemberKind.SERVER), f"{path}.kind")
-    if kind == GROUP_KIND:
-        raise InvalidDescription(
-            f"{name}: a group of members cannot be one of several alternatives",
-            path=f"{path}.kind",
-        )
-    if kind not in KINDS:
-        raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
-    if kind == MemberKind.SLICE:
-        return _read_slice(name, fields, path)
-    if "on_server" in fields:
-        raise InvalidDescription(
-            f"role {name} is of servers: only slices are on a server", path=f"{path}.on_server"
-        )
-    flavor = fields.get("flavor")
-    resources = fields.get("resources")
-    grouped = read_groups(fields, path)
-    if flavor is None and resources is None and not any(one.resources for one in grouped.groups):
-        raise InvalidDescription(f"role {name} needs a flavor or resources", path=f"{path}.flavor")
-    if flavor is not None and resources is not None:
-        raise InvalidDescription(
-            f"role {name} has a flavor and resources; one of them is its size",
-            path=f"{path}.resources",
-        )
-    if flavor is None and (given := sorted(one for one in IMAGE_FIELDS if fields.get(one))):
-        raise InvalidDescription(
-            f"role {name} has no flavor, so its image changes nothing", path=f"{path}.{given[0]}"
-        )
-    return RoleDescription(
-        name=name,
-        kind=kind,
-        flavor=None if flavor is None else plain_values.name(flavor, f"{path}.flavor"),
-        resources=None
-        if resources is None
-        else plain_values.positive(resources, f"{path}.resources"),
-        required=plain_values.any_of(fields.get("required", ()), f"{path}.required"),
-        forbidden=plain_values.names(fields.get("forbidden", ()), f"{path}.forbidden"),
-        member_of=plain_values.any_of(fields.get("member_of", ()), f"{path}.member_of"),
-        groups=grouped.groups,
-        same_subtree=grouped.same_subtree,
-        isolate=grouped.isolate,
-        image_properties=read_image_properties(
-            fields.get("image_properties"), f"{path}.image_properties"
-        ),
-        from_volume=read_from_volume(fields.get("boot_from_volume"), f"{path}.boot_from_volume"),
-    )
-
-
-def _read_slice(name: str, fields: Mapping[str, object], path: str) -> RoleDescription:
-    if others := sorted(fields.keys() - SLICE_FIELDS):
-        raise InvalidDescription(
-            f"role {name} is of slices, which have no {others[0]}: they take resources of a server",
-            path=f"{path}.{others[0]}",
-        )
-    if fields.get("resources") is None:
-        raise InvalidDescription(f"role {name} needs resources", path=f"{path}.resources")
-    on_server = fields.get("on_server")
-    return RoleDescription(
-        name=name,
-        kind=MemberKind.SLICE,
-        resources=plain_values.positive(fields["resources"], f"{path}.resources"),
-        required=plain_values.any_of(fields.get("required", ()), f"{path}.required"),
-        forbidden=plain_values.names(fields.get("forbidden", ()), f"{path}.forbidden"),
-        on_server=None if on_server is None else plain_values.name(on_server, f"{path}.on_server"),
-    )
-
-
-def read_image_properties(source: object, path: str) -> Mapping[str, str] | None:
-    """Read an image's properties, as `openstack image show` prints them; None: none are given.
-
-    Numbers and truth values are taken as text.
-
-    Raises:
-        InvalidDescription: another form, or more than `MAX_IMAGE_PROPERTIES` of them.
-    """
-    if source is None:
-        return None
-    given = plain_values.mapping(source, path)
-    if len(given) > MAX_IMAGE_PROPERTIES:
-        raise InvalidDescription(f"more than {MAX_IMAGE_PROPERTIES} image properties", path=path)
-    found = {
-        plain_values.name(key, path): str(one) if isinstance(one, int) else one
-        for key, one in given.items()
-    }
-    return MappingProxyType(
-        {key: plain_values.text(found[key], f"{path}.{key}") for key in sorted(found)}
-    )
-
-
-def read_from_volume(source: object, path: str) -> bool:
-    """Read whether the root disk is a volume; not, if nothing is said.
-
-    Raises:
-        InvalidDescription: it is no truth value.
-    """
-    if source is not None and not isinstance(source, bool):
-        raise InvalidDescription("boot_from_volume is true or false", path=path)
-    return bool(source)
 
 
 def _role_name(source: object, path: str) -> str:

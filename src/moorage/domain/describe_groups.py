@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import plain_values
-from moorage.domain.ensembles import Group, GroupKind
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.port_requests import PortRequest, read_port_request
+from moorage.domain.request_groups import Group, GroupKind
 from moorage.domain.resources import Amounts, amounts
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.nova_servers import NovaServer, ServerOptions
     from moorage.domain.period import Instant
+    from moorage.domain.request_groups import Group
     from moorage.domain.resources import Amounts, Trait
     from moorage.domain.shares import Share
 
@@ -69,37 +70,18 @@ class MemberKind(StrEnum):
     """What a member is, which says where it may be placed."""
 
     SERVER = "server"
+    BAREMETAL = "baremetal"
+    """A server that is a whole node: one unit of a custom class, and nothing else."""
     SLICE = "slice"
     """On a server that offers resources of its own."""
-
-
-class GroupKind(StrEnum):
-    """What a request group stands for; placing treats all alike."""
-
-    PORT = "port"
     VOLUME = "volume"
-    GROUP = "group"
-    FLAVOR = "flavor"
-    """Of the flavor: a numbered group of its extra specs, or a device."""
+    """Given by one provider: a pool, or a local one of a host that no server takes from."""
+    PORT = "port"
+    """Given by one provider: a host, or a device of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """What one provider of the host's tree, or one that shares with it, gives a member.
-
-    Placement's suffixed request group: a single provider gives all of `resources` and has the
-    traits and aggregates itself. Without resources it only names a provider, so that a subtree
-    can be the one below it.
-    """
-
-    name: str
-    resources: Amounts
-    kind: GroupKind = GroupKind.GROUP
-    required: tuple[frozenset[Trait], ...] = ()
-    forbidden: frozenset[Trait] = frozenset()
-    member_of: tuple[frozenset[str], ...] = ()
-    beside: bool = False
-    """Whether it must be of one subtree with what gives the member's own resources."""
+OF_NOVA: Final = frozenset({MemberKind.SERVER, MemberKind.BAREMETAL})
+"""The kinds that Nova makes; members of all others are claimed without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +138,23 @@ class Role:
         return self.kind == MemberKind.SLICE
 
     @property
+    def of_nova(self) -> bool:
+        """Whether its members are servers of Nova's."""
+        return self.kind in OF_NOVA
+
+    @property
+    def of_one_provider(self) -> bool:
+        """Whether one provider gives all of a member, and has the traits and aggregates itself."""
+        return self.kind in {MemberKind.VOLUME, MemberKind.PORT}
+
+    @property
     def decided_alone(self) -> bool:
         """Whether it is never decided together with roles of other ensembles.
 
         A lease with it does not move for others, and none moves for it: the providers of its
         members are not those of all others.
         """
-        return self.is_slice or bool(self.groups)
+        return self.is_slice or self.of_one_provider or bool(self.groups)
 
 
 @dataclass(frozen=True, slots=True)

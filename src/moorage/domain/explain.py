@@ -5,8 +5,9 @@ Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait
 required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself),
 `disabled` (the host carries the trait COMPUTE_STATUS_DISABLED), `availability_zone` (the host is
 not in the zone a server asked for), `failed` (a build failed there), `devices:<group>` (no provider
-of the host, or shared with it, is what a port, volume or other group asks for), `devices` (each of
-these can be had there, but not all for one member); of servers that offer slices `no-location` (the
+of the host, or shared with it, is what a port, volume or other group asks for; `devices:volume` and
+`devices:port` also of members of these kinds), `devices` (each of these can be had there, but not
+all for one member); of servers that offer slices `no-location` (the
 server is on no host) and `on-server` (the role names another one).
 """
 

@@ -11,8 +11,8 @@ from moorage.domain.resources import total
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import Group
     from moorage.domain.nova_servers import FlavorSize
+    from moorage.domain.request_groups import Group
     from moorage.domain.resources import Amounts, Trait
 
 

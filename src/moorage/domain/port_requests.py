@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moorage.domain import plain_values
-from moorage.domain.ensembles import Group, GroupKind
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.request_groups import Group, GroupKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

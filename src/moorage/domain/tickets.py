@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
 
-from moorage.domain.ensembles import GroupKind
 from moorage.domain.nova.flavors import novas_terms, trait_specs
+from moorage.domain.request_groups import GroupKind
 from moorage.domain.virtual_classes import TICKET
 
 if TYPE_CHECKING:

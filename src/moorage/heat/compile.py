@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.describe import EnsembleDescription, RoleDescription, read_role
+from moorage.domain.describe import EnsembleDescription, read_role
 from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME, MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.heat import typed_yaml
@@ -30,6 +30,7 @@ from moorage.heat.yaml_tree import to_node
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from moorage.domain.describe_members import RoleDescription
     from moorage.heat.expanded_template import ExpandedItem
     from moorage.heat.paths import Path
     from moorage.heat.template import Template

@@ -18,7 +18,7 @@ from moorage.heat.numbers import to_integer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import Group
+    from moorage.domain.request_groups import Group
     from moorage.heat.expanded_template import Expander, Resource
     from moorage.heat.yaml_tree import YamlNode
 

@@ -215,8 +215,9 @@ def random_built(  # noqa: PLR0913 - what a random problem may have, by keyword
     known = PARAMETERS if parameters is None else parameters
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     count = dice.randint(1, hosts)
-    topology = _partial_topology(dice, count) if partial else _random_topology(dice, count)
-    rows = [_random_host(dice, f"h{i}") for i in range(count)]
+    names = [f"h{i}" for i in range(count)]
+    topology = _partial_topology(dice, count) if partial else random_topology(dice, names)
+    rows = [_random_host(dice, name) for name in names]
     fleet = terrain(rows, topology)
     request = _random_request(dice, fleet, members, policies, fixed, known)
     if servers:
@@ -265,7 +266,8 @@ def _with_slices(
     return replace(request, roles=roles, policies=tuple(policies), fixed=MappingProxyType(fixed))
 
 
-def _random_topology(dice: random.Random, count: int) -> Topology:
+def random_topology(dice: random.Random, names: Sequence[str]) -> Topology:
+    """Racks in zones, and feeds, for hosts of these names."""
     racks, zones = dice.randint(1, 3), dice.randint(1, 2)
     return Topology.build(
         {"location": ("zone", "rack"), "power": ("feed",)},
@@ -276,11 +278,11 @@ def _random_topology(dice: random.Random, count: int) -> Topology:
         ],
         [
             *(
-                Attachment(f"h{i}", f"r{dice.randrange(racks)}")
-                for i in range(count)
+                Attachment(name, f"r{dice.randrange(racks)}")
+                for name in names
                 if dice.random() < 0.93  # noqa: PLR2004 - now and then a host stands in no rack
             ),
-            *(Attachment(f"h{i}", f"f{dice.randrange(2)}", "power") for i in range(count)),
+            *(Attachment(name, f"f{dice.randrange(2)}", "power") for name in names),
         ],
     )
 
@@ -346,7 +348,7 @@ def _random_request(
         project_id=PROJECT,
         roles=tuple(roles),
         members=tuple(names),
-        policies=tuple(_random_policy(dice, f"p{i}", roles, known) for i in range(count)),
+        policies=tuple(random_policy(dice, f"p{i}", roles, known) for i in range(count)),
         period=Period(0),
         objective=dice.choice(tuple(Objective)),
         fixed=MappingProxyType(stand),
@@ -369,9 +371,10 @@ def _random_role(dice: random.Random, name: str) -> Role:
     )
 
 
-def _random_policy(
+def random_policy(
     dice: random.Random, name: str, roles: list[Role], known: Mapping[str, RandomParameters]
 ) -> PolicyStatement:
+    """A policy of a type of `known` over some of the roles."""
     words = [*(role.name for role in roles), "*", "tag:t", f"{roles[0].name}[0]"]
     chosen = dice.sample(words, k=min(len(words), dice.choice((1, 1, 2))))
     type_ = dice.choice(sorted(known.keys() - {ISOLATING}) or sorted(known))

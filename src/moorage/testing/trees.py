@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import Group, MemberName, Role
+from moorage.domain.ensembles import MemberKind, MemberName, Role
 from moorage.domain.period import Period
 from moorage.domain.providers import SHARING_TRAIT, Inventory, ResourceProvider
+from moorage.domain.request_groups import Group
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.topology import EMPTY
 from moorage.engine.devices.host_trees import Devices, classes_of
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.terrain import Terrain
 from moorage.engine.state.snapshot import ProviderState, Snapshot
+from moorage.testing.problems import PARAMETERS, random_policy, random_topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from moorage.domain.topology import Topology
     from moorage.engine.joint.build import BuiltProblem
 
 Needed: TypeAlias = "tuple[Role, int]"
@@ -41,7 +44,7 @@ class Node:
     parent: str | None = None
     traits: frozenset[str] = frozenset()
     lends_to: tuple[str, ...] = ()
-    """Hosts of other trees that it shares with."""
+    """Hosts, or pools, of other trees that it shares with."""
     max_unit: int = 1_000
 
 
@@ -75,6 +78,7 @@ def forest(nodes: Sequence[Node], roles: Sequence[Role]) -> Terrain:
             for trait in traits
         },
         aggregates={},
+        computing=np.zeros(len(nodes), dtype=np.bool_),
         borrower=np.array([host for host, _ in pairs], dtype=np.int64),
         lender=np.array([at for _, at in pairs], dtype=np.int64),
     )
@@ -149,10 +153,10 @@ def random_forest(seed: int) -> tuple[list[Node], list[Needed]]:
     nodes: list[Node] = []
     hosts = [f"h{n}" for n in range(dice.randint(1, 3))]
     for host in hosts:
-        nodes.append(Node(host, host, _free(dice, ("CPU", "DISK")), traits=_traits(dice)))
+        nodes.append(Node(host, host, _free(dice, ("VCPU", "DISK")), traits=_traits(dice)))
         for n in range(dice.randint(0, 2)):
             numa = f"{host}n{n}"
-            nodes.append(Node(numa, host, _free(dice, ("CPU", "VF")), host, _traits(dice)))
+            nodes.append(Node(numa, host, _free(dice, ("VCPU", "VF")), host, _traits(dice)))
             if dice.random() < 0.6:  # noqa: PLR2004 - most have a device below
                 unit = dice.choice((1, 2, 9))
                 nodes.append(
@@ -180,17 +184,17 @@ def _role(dice: random.Random, name: str) -> Role:
     groups = tuple(
         Group(
             f"g{n}",
-            MappingProxyType({dice.choice(("VF", "VF", "CPU", "DISK")): dice.randint(1, 2)}),
+            MappingProxyType({dice.choice(("VF", "VF", "VCPU", "DISK")): dice.randint(1, 2)}),
             required=(_some(dice),) if dice.random() < 0.4 else (),  # noqa: PLR2004 - some
             beside=dice.random() < 0.3,  # noqa: PLR2004 - some
         )
         for n in range(dice.randint(0, 2))
     )
     names = frozenset(one.name for one in groups)
-    own = {n: dice.randint(1, 2) for n in ("CPU", "DISK") if dice.random() < 0.6}  # noqa: PLR2004 - most
+    own = {n: dice.randint(1, 2) for n in ("VCPU", "DISK") if dice.random() < 0.6}  # noqa: PLR2004 - most
     return Role(
         name,
-        own if own or groups else {"CPU": 1},
+        own if own or groups else {"VCPU": 1},
         required=(_some(dice),) if own and dice.random() < 0.2 else (),  # noqa: PLR2004 - few
         groups=groups,
         same_subtree=(names,) if len(names) > 1 and dice.random() < 0.5 else (),  # noqa: PLR2004 - half
@@ -202,12 +206,72 @@ def _some(dice: random.Random) -> frozenset[str]:
     return frozenset({dice.choice(("T", "U"))})
 
 
+def random_members(seed: int) -> tuple[list[Node], EnsembleRequest, Topology]:
+    """Members of all kinds that hosts and pools can serve, some with an alternative, in racks."""
+    nodes, needed = random_forest(seed)
+    dice = random.Random(seed)  # noqa: S311 - as above
+    if all(one.host for one in nodes):
+        nodes.append(Node("pool0", None, {"DISK": 3}, lends_to=("h0",)))
+    pools = [one.name for one in nodes if one.host is None]
+    every = {host for one in nodes for host in one.lends_to}.union(pools)
+    common = dice.random() < 0.5  # noqa: PLR2004 - half are in one aggregate, so share with pools
+    nodes = [
+        replace(
+            one,
+            lends_to=tuple(sorted(every - {one.name})) if common and not one.host else one.lends_to,
+            free={name: amount + dice.randint(0, 3) for name, amount in one.free.items()},
+        )
+        for one in nodes
+    ]
+    wanted = [(_of_any_kind(dice, role), count) for role, count in needed]
+    wanted.append((_of_one_provider(dice, "c"), 1))
+    roles = [role for role, _ in wanted]
+    hosts = dict.fromkeys(one.host for one in nodes if one.host is not None)
+    known = {**PARAMETERS, "fence": _domains, "ban": _domains}
+    policies = (
+        random_policy(dice, f"p{i}", roles, known) for i in range(dice.choice((0, 1, 1, 2)))
+    )
+    request = replace(
+        asked(wanted),
+        policies=tuple(policies),
+        objective=dice.choice((Objective.SPREAD, Objective.PACK)),
+        first_choices=dice.random() < 0.6,  # noqa: PLR2004 - most
+    )
+    return nodes, request, random_topology(dice, [*hosts, *pools])
+
+
+def _of_any_kind(dice: random.Random, role: Role) -> Role:
+    if dice.random() < 0.5:  # noqa: PLR2004 - half
+        role = _of_one_provider(dice, role.name)
+    if dice.random() < 0.3:  # noqa: PLR2004 - some
+        other = _of_one_provider if role.of_nova else _role
+        role = replace(role, alternatives=(other(dice, role.name),))
+    return role
+
+
+def _of_one_provider(dice: random.Random, name: str) -> Role:
+    kind = dice.choice((MemberKind.VOLUME, MemberKind.PORT))
+    pooled = kind == MemberKind.VOLUME or dice.random() < 0.3  # noqa: PLR2004 - mostly of devices
+    classes = dice.choice((("DISK",), ("DISK",), ("VF",)) if pooled else (("VF",), ("VF", "VCPU")))
+    return Role(
+        name,
+        MappingProxyType({one: dice.randint(1, 2) for one in classes}),
+        kind=kind,
+        required=(_some(dice),) if dice.random() < 0.2 else (),  # noqa: PLR2004 - few
+        forbidden=_some(dice) if dice.random() < 0.2 else frozenset(),  # noqa: PLR2004 - few
+    )
+
+
+def _domains(dice: random.Random) -> Mapping[str, object]:
+    return {"domains": dice.sample(["r0", "r1", "z0", "h0", "pool0"], k=2)}
+
+
 def stated(nodes: Sequence[Node], roles: Sequence[Needed]) -> BuiltProblem:
     """The joint problem of placing so many members of each role on these trees."""
     return build_on_terrain(asked(roles), forest(nodes, [role for role, _ in roles]))
 
 
-def snapshot(nodes: Sequence[Node]) -> Snapshot:
+def snapshot(nodes: Sequence[Node], topology: Topology = EMPTY) -> Snapshot:
     """The same providers as a ledger would show them, every one with its own aggregate.
 
     Sharing is by aggregates: a lender's has the roots of the hosts it lends to.
@@ -218,7 +282,8 @@ def snapshot(nodes: Sequence[Node]) -> Snapshot:
         root = one
         while root.parent is not None:
             root = by_name[root.parent]
-        lenders = [other.name for other in nodes if one is root and one.host in other.lends_to]
+        place = one.host or one.name
+        lenders = [other.name for other in nodes if one is root and place in other.lends_to]
         provider = ResourceProvider(
             uuid=one.name,
             name=one.name,
@@ -233,4 +298,4 @@ def snapshot(nodes: Sequence[Node]) -> Snapshot:
             aggregates=frozenset({*lenders, *([one.name] if one.host is None else [])}),
         )
         states.append(ProviderState(provider, (), ()))
-    return Snapshot.empty().with_states(states)
+    return Snapshot.empty().with_states(states, topology=topology)

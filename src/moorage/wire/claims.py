@@ -15,7 +15,7 @@ class ClaimBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     member: Annotated[str, Meta(min_length=1, max_length=140)]
     server: dict[str, Any] = {}
-    """Of a slice it may be empty: it is as described."""
+    """Of a slice, volume or port it may be empty: it is as described."""
     id: Uuid | None = None
     lifetime: Duration | None = None
     on_mismatch: Literal["refuse", "redecide_member"] = "refuse"
@@ -28,9 +28,9 @@ class ClaimCreate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClaimPatchBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The result of the build. `active` needs the server's id, or a slice's, such as its port's.
+    """The result of the build. `active` needs the id of the server, volume or port, or a slice's.
 
-    `ended` is for slices alone: their owner says that they are gone.
+    `ended` is for what is no server: its owner says that it is gone.
     """
 
     status: Literal["active", "failed", "ended"]
@@ -87,7 +87,7 @@ class Claim(Struct, frozen=True):
     server_id: str | None
     comparison: Comparison
     present_as: PresentAs | None
-    """Null for slices, of which Nova knows nothing."""
+    """Null for slices, volumes and ports, of which Nova knows nothing."""
     server_patch: ServerPatch | None
     reason: str | None
     """Why it failed; null where nothing was said."""

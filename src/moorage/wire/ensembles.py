@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.domain.describe import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_groups import MAX_GROUPS
+from moorage.domain.describe_members import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA, MAX_VOLUME
 from moorage.wire.decisions import DecideBody, Decision
 from moorage.wire.fields import Amount, AnyOf, Count, Generation, Link, Metadata, Name, Names, Uuid
@@ -75,7 +75,7 @@ class ServerBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """What places a member: a flavor's name or explicit resources, and what its host must be."""
 
-    kind: Literal["server", "slice", "ensemble"] | UnsetType = UNSET
+    kind: Literal["server", "baremetal", "slice", "volume", "port", "ensemble"] | UnsetType = UNSET
     """A role may be of kind `ensemble`, an alternative not."""
     flavor: Name | UnsetType = UNSET
     resources: Annotated[dict[Name, Amount], Meta(min_length=1, max_length=64)] | UnsetType = UNSET

@@ -7,7 +7,6 @@ from tests.api.native.conftest import refused
 from tests.api.native.test_slices import FLEET, VMS, described, made, offer, provider, put, service
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.consumers import SLICE_TYPE
 from moorage.domain.period import HOUR
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 
@@ -40,7 +39,7 @@ def test_a_slice_is_claimed_and_taken_without_nova(service: Service, held: Any) 
     active = tell(service, one, "active", server_id=PORT)
     assert active.json["claim"]["status"] == "active"
     ((who, there),) = service.store.bookings(consumer=PORT)
-    assert (who.type, who.project_id) == (SLICE_TYPE, TENANT.project_id)
+    assert (who.type, who.project_id) == ("SLICE", TENANT.project_id)
     assert (there.state, dict(there.amounts)) == (BookingState.ALLOCATED, {"CUSTOM_SESSION": 1})
     assert tell(service, one, "active", server_id=PORT).status_code == 200
 

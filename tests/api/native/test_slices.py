@@ -277,15 +277,15 @@ def test_what_is_stored_is_as_it_was_described(service: Service) -> None:
 @pytest.mark.parametrize(
     ("role", "path", "says"),
     [
-        ({"kind": "volume"}, "kind", "volume"),
-        ({**SESSION, "flavor": "m1.small"}, "flavor", "slices"),
-        ({**SESSION, "ports": [{"name": "p"}]}, "ports", "slices"),
-        ({**SESSION, "boot_from_volume": False}, "boot_from_volume", "slices"),
+        ({"kind": "tape"}, "kind", "tape"),
+        ({**SESSION, "flavor": "m1.small"}, "flavor", "kind slice"),
+        ({**SESSION, "ports": [{"name": "p"}]}, "ports", "kind slice"),
+        ({**SESSION, "boot_from_volume": False}, "boot_from_volume", "kind slice"),
         ({"kind": "slice"}, "resources", "needs resources"),
         ({"kind": "slice", "resources": {"CUSTOM_SESSION": 0}}, "resources", ""),
         ({"kind": "slice", "resources": {"CUSTOM_NOTHING": 1}}, "resources", "CUSTOM_NOTHING"),
         ({**SESSION, "on_server": ""}, "on_server", ""),
-        ({"flavor": "m1.small", "on_server": VMS[0]}, "on_server", "only slices"),
+        ({"flavor": "m1.small", "on_server": VMS[0]}, "on_server", "kind server"),
     ],
 )
 def test_bad_slices_are_refused_by_name(service: Service, role: Any, path: str, says: str) -> None:

@@ -7,7 +7,6 @@ from tests.api.native.conftest import refused
 from tests.api.native.test_slice_claims import PORT
 from tests.api.native.test_slices import FLEET, VMS, described, made, offer, provider, service
 
-from moorage.domain.consumers import SLICE_TYPE
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
 
 __all__ = ["FLEET", "service"]
@@ -54,7 +53,7 @@ def test_it_is_listed_reported_and_gone(service: Service, guest: str) -> None:
         assert report(service, guest, "active", slice_id=PORT).json == {"slice": active}
     assert listed(service) == [active]
     ((who, _),) = service.store.bookings(consumer=PORT)
-    assert (who.type, who.project_id, who.user_id) == (SLICE_TYPE, "project-b", OTHER.user_id)
+    assert (who.type, who.project_id, who.user_id) == ("SLICE", "project-b", OTHER.user_id)
     assert report(service, guest, "ended").json == {"slice": active | {"status": "ended"}}
     assert listed(service) == []
     assert service.store.consumer(PORT) is None

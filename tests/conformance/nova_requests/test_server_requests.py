@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.conformance.nova_requests.recording import Answer, Case
 
-    from moorage.domain.ensembles import Group
+    from moorage.domain.request_groups import Group
 
 STANDARD = StandardNames(
     frozenset(os_resource_classes.STANDARDS), frozenset(os_traits.get_traits())

@@ -13,6 +13,7 @@ from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view
 from moorage.api.native.formats import instant, plain
 from moorage.api.native.paging import listed
+from moorage.domain.ensembles import OF_NOVA
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova_servers import server_metadata
 from moorage.domain.period import format_instant
@@ -97,7 +98,7 @@ def claim_view(
     call: Call, claim: Claim, comparison: Comparison, *, dry_run: bool = False
 ) -> wire.Claim:
     """A claim, with the server request's scheduler hints."""
-    member, by_nova = str(claim.member), claim.server_provider is None
+    member, by_nova = str(claim.member), claim.kind in OF_NOVA
     presented = wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"})
     patch = wire.ServerPatch(server_metadata(claim.ensemble_id, member))
     return wire.Claim(

@@ -15,8 +15,8 @@ from moorage.api.native.formats import any_of, group_view, instant
 from moorage.api.native.paging import listed
 from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
-from moorage.domain.ensembles import GroupKind
 from moorage.domain.period import format_instant
+from moorage.domain.request_groups import GroupKind
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.ensembles.create import create_ensemble

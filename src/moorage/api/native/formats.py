@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from moorage.domain.ensembles import Group
     from moorage.domain.period import Instant
+    from moorage.domain.request_groups import Group
 
 
 def instant(when: Instant) -> str | None:

@@ -17,7 +17,7 @@ from moorage.domain.nova_servers import FlavorSize, NovaServer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.domain.ensembles import Group
+    from moorage.domain.request_groups import Group
     from moorage.domain.resources import Amounts, Trait
 
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.describe_groups import MAX_GROUPS
-from moorage.domain.ensembles import Group, GroupKind
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova.cpu_policies import HYPERTHREADING, cpu_demand
 from moorage.domain.nova.extra_specs import GROUP_KEY, check_extra_specs
@@ -22,6 +21,7 @@ from moorage.domain.nova.image_properties import (
 )
 from moorage.domain.nova.pci_devices import StandardNames
 from moorage.domain.nova.properties import Hardware, Properties
+from moorage.domain.request_groups import Group, GroupKind
 from moorage.domain.resources import amounts
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.ensembles import MemberKind
 from moorage.engine.state.sharing import sharing
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
+PROCESSORS: Final = frozenset({"VCPU", "PCPU"})
 COLUMNS = ("capacity", "free", "min_unit", "max_unit", "step_size")
 
 
@@ -53,6 +55,9 @@ class Devices:
     """Trait -> [P]; absent: no provider here has it."""
     aggregates: Mapping[str, Bools]
     """Aggregate UUID -> [P]; absent: no provider here is in it."""
+    computing: Bools
+    """[P] compute nodes, which servers take from: it or one below it has `VCPU` or `PCPU`. None if
+    no role is of volumes."""
     borrower: Ints
     """[q] row of a host, ascending."""
     lender: Ints
@@ -144,7 +149,7 @@ def devices_of(
     classes = classes_of(request.every_choice)
     row_of_host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
     row_of_host[hosts] = np.arange(len(hosts))
-    grouped = any(role.groups for role in request.every_choice)
+    grouped = any(role.groups or role.of_one_provider for role in request.every_choice)
     if not grouped and not _outside_hosts(snapshot, classes, row_of_host):
         return None
     host = row_of_host[snapshot.root]
@@ -171,6 +176,7 @@ def devices_of(
             for name, members in snapshot.aggregates.items()
             if name in words
         },
+        computing=_computing(snapshot, request)[rows],
         borrower=borrower[order],
         lender=lender[order],
     )
@@ -195,6 +201,19 @@ def _relevant(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[st
         if not group.resources:
             for trait in frozenset().union(*group.required):
                 found |= snapshot.traits.get(trait, found)
+    return found
+
+
+def _computing(snapshot: Snapshot, request: EnsembleRequest) -> Bools:
+    """[rows] `Devices.computing`."""
+    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    if any(role.kind == MemberKind.VOLUME for role in request.every_choice):
+        for name in PROCESSORS & snapshot.classes.keys():
+            rows = snapshot.classes[name].rows
+            while len(rows):
+                found[rows] = True
+                above = snapshot.parent[rows]
+                rows = above[above >= 0]
     return found
 
 

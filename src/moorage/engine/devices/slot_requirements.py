@@ -8,18 +8,21 @@ forbidden one, and each is in the aggregates itself or by its root.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+
+from moorage.domain.ensembles import MemberKind
+from moorage.domain.request_groups import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import Group, Role
+    from moorage.domain.ensembles import Role
     from moorage.domain.resources import Amounts
     from moorage.engine.devices.host_trees import Devices
 
@@ -49,14 +52,14 @@ class RoleRequirements:
 
     role: str
     slots: tuple[Slot, ...]
-    required: tuple[Bools, ...]
+    required: tuple[Bools, ...] = ()
     """Per required trait set: [P] providers with any of its traits. The own slots' providers meet
     all sets together."""
-    subtrees: tuple[frozenset[int], ...]
+    subtrees: tuple[frozenset[int], ...] = ()
     """`same_subtree` sets: one slot's provider is, or is an ancestor of, all the others."""
-    beside: frozenset[int]
+    beside: frozenset[int] = frozenset()
     """Slots whose providers are in one subtree with those of the own slots."""
-    isolate: bool
+    isolate: bool = False
 
     @property
     def own(self) -> frozenset[int]:
@@ -71,6 +74,8 @@ def role_requirements(
 
     `host_aggregates` has, by aggregate UUID, [H] whether the host's root is in it.
     """
+    if role.of_one_provider:
+        return RoleRequirements(role.name, (_whole(role, devices),))
     slots = (
         *_own_slots(role, devices, host_aggregates),
         *(_group(one, devices) for one in role.groups),
@@ -119,6 +124,23 @@ def _group(group: Group, devices: Devices) -> Slot:
     # A group without resources selects a provider of the host's own tree only.
     lends = gives if amounts else np.zeros_like(gives)
     return Slot(group.name, amounts, gives, lends, describe_group(group.resources, group.required))
+
+
+def _whole(role: Role, devices: Devices) -> Slot:
+    """The slot of a volume or port, with the name of its kind: a group that no other tree serves.
+
+    A volume is not given by compute nodes: servers take from their disks.
+    """
+    one = Group(
+        role.kind,
+        role.resources,
+        required=role.required,
+        forbidden=role.forbidden,
+        member_of=role.member_of,
+    )
+    slot = _group(one, devices)
+    own = slot.own & ~devices.computing if role.kind == MemberKind.VOLUME else slot.own
+    return replace(slot, own=own, lends=np.zeros_like(own))
 
 
 def _any_trait(devices: Devices, any_of: frozenset[str]) -> Bools:

@@ -60,13 +60,19 @@ def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
         return f"{amounts} for each of {who}"
     if element.kind == DEVICES:
         return f"{_device_demand(role, binding[groups_key(role.name)])} for each of {who}"
+    where = f"{_giver(role)}s"
     if element.kind == AGGREGATES:
         groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
-        return f"hosts of aggregate {groups} for {who}"
+        return f"{where} of aggregate {groups} for {who}"
     traits = ["|".join(sorted(one)) for one in role.required]
     traits += sorted(role.root_required)
     traits += [f"not {name}" for name in sorted(role.forbidden)]
-    return f"hosts with {', '.join(traits)} for {who}"
+    return f"{where} with {', '.join(traits)} for {who}"
+
+
+def _giver(role: Role) -> str:
+    """What gives a member its resources."""
+    return "provider" if role.of_one_provider else "host"
 
 
 def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
@@ -162,7 +168,7 @@ def _levels(built: BuiltProblem, policy: str) -> Iterator[Level]:
 
 def _label(built: BuiltProblem, level: Level | None, role_name: str) -> str:
     role = _role(built, role_name)
-    return f"{level or 'host'}s usable for {role.flavor or role.name}"
+    return f"{level or _giver(role)}s usable for {role.flavor or role.name}"
 
 
 def _excluded_hosts(built: BuiltProblem, policy: str) -> frozenset[int]:
@@ -210,21 +216,26 @@ def _free(built: BuiltProblem, role_name: str, classes: frozenset[str]) -> dict[
     usable = _allowed(built, role_name)
     return {
         f"{name} free there for {_role(built, role_name).flavor or role_name}": _amount(
-            built, usable, name, k
+            built, role_name, usable, name, k
         )
         for k, name in enumerate(problem.classes)
         if name in classes
     }
 
 
-def _amount(built: BuiltProblem, usable: Bools, name: str, k: int) -> int:
-    """What is free of a class on some hosts; what several share counts once."""
+def _amount(built: BuiltProblem, role_name: str, usable: Bools, name: str, k: int) -> int:
+    """What is free of a class for a role on some hosts; what several share counts once."""
     proof = built.problem.proof
     if proof is None or name not in proof.devices.classes:
         return int(np.maximum(built.problem.free[: len(usable), k][usable], 0).sum())
     devices = proof.devices
-    row, position, _ = devices.accessible
-    free = devices.free[np.unique(position[usable[row]]), devices.classes.index(name)]
+    row, position, borrowed = devices.accessible
+    number, gives = devices.classes.index(name), np.zeros(len(row), dtype=np.bool_)
+    for role in _role_numbers(built, role_name):
+        for slot in proof.requirements[role].slots:
+            if any(one == number for one, _ in slot.amounts):
+                gives |= np.where(borrowed, slot.lends[position], slot.own[position])
+    free = devices.free[np.unique(position[usable[row] & gives]), number]
     return int(np.maximum(free, 0).sum())
 
 

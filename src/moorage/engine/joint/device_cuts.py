@@ -35,7 +35,7 @@ def pool_cuts(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
         takes = _demand_by_role(proof, k)
         demand = sum(moving.get(role, 0) * amount for role, amount in takes.items())
         for hosts, lenders in _components(proof, k):
-            limit = int(_usable(proof, k)[hosts].sum()) + _lender_free(proof, k, lenders)
+            limit = int(_usable(proof, k, lenders)[hosts].sum()) + _lender_free(proof, k, lenders)
             if demand > limit:
                 yield Pooled(
                     hosts=frozenset(hosts), amounts=tuple(sorted(takes.items())), limit=limit
@@ -95,7 +95,7 @@ def _cuts_on_shared(
     wider = {h for h in range(proof.host_count) if lent[h] == lent[int(hosts[0])]}
     for k in range(len(devices.classes)):
         takes = _demand_by_role(proof, k)
-        usable = _usable(proof, k)
+        usable = _usable(proof, k, lenders)
         if not takes or not _lender_free(proof, k, lenders):
             continue
         alike &= not usable[hosts].any()
@@ -132,8 +132,11 @@ def _demand_by_role(proof: Proof, k: int) -> dict[str, int]:
     return {role: amount for role, amount in found.items() if amount}
 
 
-def _usable(proof: Proof, k: int) -> Ints:
-    """[H] free amount of a class on the hosts' own providers that can serve some slot alone."""
+def _usable(proof: Proof, k: int, lenders: frozenset[int]) -> Ints:
+    """[H] free amount of a class on the hosts' own providers that can serve some slot alone.
+
+    Without `lenders`, whose amounts are summed apart.
+    """
     devices = proof.devices
     free = np.maximum(devices.free[:, k], 0)
     able = np.zeros(len(free), dtype=np.bool_)
@@ -141,7 +144,8 @@ def _usable(proof: Proof, k: int) -> Ints:
         for c, amount in slot.amounts:
             if c == k:
                 able |= slot.own & (free >= amount)
-    own = (devices.host >= 0) & ~devices.lends
+    own = devices.host >= 0
+    own[sorted(lenders)] = False
     found = np.zeros(proof.host_count, dtype=np.int64)
     np.add.at(found, devices.host[own], np.where(able, free, 0)[own])
     return found

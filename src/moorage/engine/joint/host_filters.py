@@ -131,20 +131,22 @@ def _closed_filters(
 
 
 def _rows_of_kind(role: Role, terrain: Terrain) -> Bools:
-    """[H] the servers that offer slices for slices, the hosts for all else."""
-    if not role.is_slice:
+    """[H] servers that offer slices for slices, hosts for all else; volumes and ports: or pools."""
+    if role.of_one_provider:
         return ~terrain.offering
+    if not role.is_slice:
+        return ~(terrain.offering | terrain.pools)
     usable = terrain.usable.get(role.shared_with)
     return terrain.offering if usable is None else usable
 
 
 def considered_rows(terrain: Terrain, roles: Collection[Role]) -> Bools:
     """[H] rows of a kind on which members of the roles are placed; hosts for none."""
-    slices = [role for role in roles if role.is_slice]
-    found = ~terrain.offering
-    if slices and len(slices) == len(roles):
-        found[:] = False
-    for role in slices:
+    distinct = {(role.kind, role.shared_with): role for role in roles}
+    if not distinct:
+        return ~(terrain.offering | terrain.pools)
+    found = np.zeros(terrain.host_count, dtype=np.bool_)
+    for role in distinct.values():
         found |= _rows_of_kind(role, terrain)
     return found
 

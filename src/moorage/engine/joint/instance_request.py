@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moorage.domain.ensembles import (
-    CREATION,
-    Group,
-    GroupKind,
-    MemberName,
-    Phase,
-    PolicyStatement,
-    Role,
-    Selector,
-)
+from moorage.domain.ensembles import CREATION, MemberName, Phase, PolicyStatement, Role, Selector
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
+from moorage.domain.request_groups import Group, GroupKind
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.shares import Share
 from moorage.domain.topology import Attachment, Domain, Topology
@@ -255,12 +247,14 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
 
 
 def _devices(devices: Devices) -> dict[str, object]:
+    computing = devices.computing
     return {
         "uuids": list(devices.uuids),
         "classes": list(devices.classes),
         **{name: getattr(devices, name).tolist() for name in (*_LINKS, *COLUMNS)},
         "traits": _rows(devices.traits),
         "aggregates": _rows(devices.aggregates),
+        **({"computing": np.flatnonzero(computing).tolist()} if computing.any() else {}),
     }
 
 
@@ -276,6 +270,7 @@ def _read_devices(values: Mapping[str, Any]) -> Devices:
         **{name: np.array(values[name], dtype=np.int64).reshape(shape) for name in COLUMNS},
         traits=_masks(values["traits"], count),
         aggregates=_masks(values["aggregates"], count),
+        computing=mask_of(values.get("computing", []), count),
     )
 
 

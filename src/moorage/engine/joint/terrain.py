@@ -1,6 +1,7 @@
 """The terrain: the hosts as one joint request needs them, as columns cut from a snapshot.
 
-A host is a living root provider that does not share its inventory with others. The terrain has all
+A host is a living root provider that does not share its inventory with others; one that does is a
+pool. The terrain has all
 that a problem, a policy or an explanation needs, so a changed request (a relaxation, one member
 more) is solved without the snapshot, and an instance can be saved.
 """
@@ -50,7 +51,8 @@ class Terrain:
     """H hosts (rows) with the K resource classes, traits and aggregates a request names.
 
     Servers that offer slices are rows as well if a role of the request stands on them, those that
-    its project may use. What is said of hosts is said of all rows.
+    its project may use, and so are pools if a role is of volumes or ports. What is said of hosts is
+    said of all rows.
     """
 
     uuids: tuple[str, ...]
@@ -117,10 +119,15 @@ class Terrain:
 
     @cached_property
     def offering(self) -> Bools:
-        """[H] the servers that offer slices; all others are hosts."""
+        """[H] the servers that offer slices; all others are hosts or pools."""
         if self.standing_on is None:
             return np.zeros(self.host_count, dtype=np.bool_)
         return np.asarray(self.standing_on != self._rows)
+
+    @property
+    def pools(self) -> Bools:
+        """[H] providers that share their inventory with hosts."""
+        return self.has_trait(SHARING_TRAIT)
 
     def _domains_or_below(self, level: Level) -> Domains:
         found = self._or_below.get(level)
@@ -199,10 +206,11 @@ class Terrain:
 def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut the terrain of a request from a snapshot."""
     usable = _usable(snapshot, request)
-    hosts = _hosts(snapshot, _servers(snapshot, request, usable))
+    pools = any(role.of_one_provider for role in request.every_choice)
+    hosts = _hosts(snapshot, _servers(snapshot, request, usable), pools=pools)
     rows = hosts.rows
     domains = snapshot.domains if hosts.servers else snapshot.domains_of_hosts
-    words = set(_named_strings(request))
+    words = set(_named_strings(request)) | ({SHARING_TRAIT} if pools else set())
     topology = snapshot.topology
     devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
     classes = tuple(sorted({name for role in request.every_choice for name in role.resources}))
@@ -298,9 +306,9 @@ def _servers(
     return tuple(sorted(standing.union(*usable.values())))
 
 
-def _hosts(snapshot: Snapshot, servers: tuple[int, ...]) -> _Hosts:
+def _hosts(snapshot: Snapshot, servers: tuple[int, ...], *, pools: bool) -> _Hosts:
     sharing, offered = snapshot.traits.get(SHARING_TRAIT), snapshot.offered_by
-    key = ("hosts", bool(servers))
+    key = ("hosts", bool(servers), pools)
     kept = snapshot.cache.get(key)
     if (
         not isinstance(kept, _Hosts)
@@ -309,7 +317,7 @@ def _hosts(snapshot: Snapshot, servers: tuple[int, ...]) -> _Hosts:
         or kept.servers != servers
     ):
         rows = snapshot.hosts.astype(np.int64)
-        rows = rows if sharing is None else rows[~sharing[rows]]
+        rows = rows if sharing is None or pools else rows[~sharing[rows]]
         rows = np.concatenate((rows, np.array(servers, dtype=np.int64)))
         uuids = tuple(snapshot.uuids[row] for row in rows.tolist())
         names = tuple(snapshot.names[row] for row in rows.tolist())

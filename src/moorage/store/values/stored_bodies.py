@@ -20,8 +20,6 @@ from moorage.domain.decisions import (
 from moorage.domain.effects import Effect, EffectKind, EffectState
 from moorage.domain.ensembles import (
     Ensemble,
-    Group,
-    GroupKind,
     Member,
     MemberName,
     OnViolation,
@@ -58,6 +56,7 @@ from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
 from moorage.domain.recurrence import Recurrence, RecurrenceRule, parse_every
+from moorage.domain.request_groups import Group, GroupKind
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
 from moorage.domain.series import Series, SkippedOccurrence

@@ -14,7 +14,6 @@ from moorage.domain.changes import (
     PutDecision,
 )
 from moorage.domain.decisions import Claim, ClaimState, DecisionState
-from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import WrongState
 from moorage.domain.period import Period
 from moorage.domain.refusal_commands import to_place, to_see_claims, to_see_lease, to_see_places
@@ -137,7 +136,7 @@ def _claim(
     made_claim = new_claim(ensemble, decision, second, comparison, identity, life)
     groups = as_requested(role, requested.lists)
     taken = narrowed(place, role, requested.resources, groups)
-    if role.kind == MemberKind.SLICE:
+    if role.is_slice:
         made_claim = of_slice(made_claim, taken)
     if dry_run:
         return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
@@ -186,6 +185,7 @@ def new_claim(
         ensemble_id=ensemble.id,
         project_id=ensemble.project_of(second.member.role),
         member=second.member,
+        kind=ensemble.role_of(second.member).kind,
         state=ClaimState.BUILDING,
         lapses_at=life.end,
         description=MappingProxyType(

@@ -14,22 +14,23 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.describe import IMAGE_FIELDS, read_from_volume, read_image_properties
 from moorage.domain.describe_groups import LISTS, read_groups
-from moorage.domain.ensembles import GroupKind, MemberKind
+from moorage.domain.describe_members import IMAGE_FIELDS, read_from_volume, read_image_properties
 from moorage.domain.errors import DescriptionMismatch, InvalidDescription
 from moorage.domain.nova.flavors import server_of, server_request
 from moorage.domain.nova.server_request import each_required
 from moorage.domain.placement import Place
+from moorage.domain.request_groups import GroupKind
 from moorage.domain.resources import amounts
 from moorage.usecases.shared.role_resolution import find_flavor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from moorage.domain.ensembles import Group, MemberName, Role
+    from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.flavors import Flavor
     from moorage.domain.nova.server_request import NovaRules, ServerRequest
+    from moorage.domain.request_groups import Group
     from moorage.domain.resources import Amounts
     from moorage.usecases.ports import Store
 
@@ -144,11 +145,14 @@ def read_server_request(
     """Parse a server request, with a flavor as Nova's or with explicit resources.
 
     If it says nothing of its image or its root disk, those of the member's role are meant. The
-    request of a slice may be empty: it is as described.
+    request of what is no server may be empty: it is as described.
 
     Raises:
         InvalidDescription: an unknown or malformed field, or not exactly one size.
     """
+    if not server and not role.of_nova:
+        required = frozenset(role.required)
+        return RequestedServer(role.resources, required, role.forbidden, "resources")
     for name in server:
         if name not in IGNORED | MATTERS:
             raise InvalidDescription(
@@ -156,14 +160,12 @@ def read_server_request(
                 path=f"server.{name}",
             )
     sizes = sorted(SIZE & set(server))
-    if not sizes and role.kind == MemberKind.SLICE:
-        server, sizes = {**server, "resources": dict(role.resources)}, ["resources"]
     if len(sizes) != 1 and (sizes or not LISTS.keys() & set(server)):
         raise InvalidDescription(
             "a server needs exactly one of flavorRef, flavor and resources", path="server.flavorRef"
         )
-    required, forbidden = _traits(server, "required"), _traits(server, "forbidden")
-    groups = frozenset(frozenset({trait}) for trait in required)
+    groups = frozenset(frozenset({trait}) for trait in _traits(server, "required"))
+    forbidden = _traits(server, "forbidden")
     # All amounts may be in groups, as in a role without a size.
     resources, prefix = amounts({}), "resources"
     root: frozenset[str] | None = None

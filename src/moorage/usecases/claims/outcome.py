@@ -21,7 +21,7 @@ from moorage.domain.changes import (
     PutEnsemble,
     SwapHold,
 )
-from moorage.domain.consumers import SERVER_TYPE, SLICE_TYPE, Consumer
+from moorage.domain.consumers import SERVER_TYPE, Consumer
 from moorage.domain.decisions import (
     Claim,
     ClaimState,
@@ -31,6 +31,7 @@ from moorage.domain.decisions import (
     DecisionStep,
     claim_after,
 )
+from moorage.domain.ensembles import OF_NOVA
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound, WrongState
 from moorage.domain.refusal_commands import to_place, to_see_claims
 from moorage.usecases.claims.headroom_end import end_beside_no_place
@@ -191,7 +192,7 @@ def end(
     access: ClaimAccess = own_claim,
     dry_run: bool = False,
 ) -> ClaimOutcome:
-    """Record that an active slice is gone: its allocations are deleted.
+    """Record that a slice, volume or port is gone: its allocations are deleted.
 
     The place returns to its lease, or to a decision that is still held, as that of a server does.
     Reporting it again changes nothing.
@@ -206,7 +207,7 @@ def end(
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.ENDED:
             return ClaimOutcome(claim, ensemble)
-        if claim.server_provider is None:
+        if claim.kind in OF_NOVA:
             raise WrongState("the claim of a server ends when Nova deletes the server")
         now = env.store.now()
         state = _after(claim.state_at(now), ClaimStep.END, ensemble)
@@ -412,7 +413,7 @@ def _activation(store: Store, ensemble: Ensemble, active: Claim) -> tuple[Change
         uuid=active.server_id,
         project_id=ensemble.project_of(active.member.role),
         user_id=ensemble.user_of(active.member.role),
-        type=SERVER_TYPE if active.server_provider is None else SLICE_TYPE,
+        type=SERVER_TYPE if active.kind in OF_NOVA else active.kind.upper(),
     )
     swap = SwapHold(ensemble.member(active.member).uuid, server)
     return activation_changes(store, ensemble, active, [swap])

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutClaim
-from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import DescriptionMismatch, UnknownName
 from moorage.domain.period import Period
 from moorage.domain.refusal_commands import to_place
@@ -104,7 +103,7 @@ def _redecide(
     def further_changes(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
         made[:] = [new_claim(ensemble, fresh, second, comparison, identity, life)]
-        if role.kind == MemberKind.SLICE:
+        if role.is_slice:
             made[0] = of_slice(made[0], fresh.places[second.member])
         return (PutClaim(made[0], None), *carried.further_changes(fresh))
 

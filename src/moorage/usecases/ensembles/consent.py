@@ -14,7 +14,7 @@ from moorage.domain.shares import Share, ShareState
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moorage.domain.describe import RoleDescription
+    from moorage.domain.describe_members import RoleDescription
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.usecases.ports import Ids
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.describe import EnsembleDescription, RoleDescription
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.describe_members import RoleDescription
     from moorage.domain.period import Instant
     from moorage.usecases.decide.solution import DecisionOptions
     from moorage.usecases.environment import UseCaseEnvironment

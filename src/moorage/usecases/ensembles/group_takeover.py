@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset, PutEnsemble
-from moorage.domain.describe import NOVA_SHORTHAND, RoleDescription
+from moorage.domain.describe import NOVA_SHORTHAND
+from moorage.domain.describe_members import RoleDescription
 from moorage.domain.ensembles import IMPORTED, ROLE_NAME, TAGGED, Ensemble, Member, MemberName
 from moorage.domain.errors import InvalidDescription, MoorageError, UnknownName
 from moorage.domain.references import REFERENCE

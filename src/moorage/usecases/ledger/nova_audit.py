@@ -8,6 +8,7 @@ from moorage.domain.audit import Finding, FindingKind
 from moorage.domain.bookings import BookingState
 from moorage.domain.content import AllocationSet
 from moorage.domain.decisions import ClaimState
+from moorage.domain.ensembles import OF_NOVA
 from moorage.domain.period import MINUTE, format_instant
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.servers import SERVER_TYPES
@@ -152,7 +153,7 @@ def find_claims(store: Store, nova: NovaView) -> Iterator[Finding]:
     for decision in _decisions(store):
         for claim in store.claims(decision_id=decision.id):
             server = claim.server_id
-            if claim.server_provider is not None:
+            if claim.kind not in OF_NOVA:
                 continue
             if claim.state is not ClaimState.ACTIVE or server is None or server in nova.servers:
                 continue

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 import os_resource_classes
 
-from moorage.domain.ensembles import Role
+from moorage.domain.ensembles import MemberKind, Role
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
 from moorage.domain.nova.flavors import server_of, server_request
-from moorage.domain.resources import amounts, is_custom_name
+from moorage.domain.resources import amounts, is_custom_name, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moorage.domain.describe import RoleDescription
-    from moorage.domain.ensembles import Group
+    from moorage.domain.describe_members import RoleDescription
     from moorage.domain.flavors import Flavor
     from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.nova_servers import NovaServer
+    from moorage.domain.request_groups import Group
     from moorage.usecases.ports import Store
 
 _STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
@@ -138,11 +138,29 @@ def resolve_role(
     known.check_traits(described.forbidden, f"{path}.forbidden")
     for group in described.groups:
         check_group(group, known, f"{path}.{group.kind}s")
-    if described.flavor is None:
-        return own
-    flavor = known.flavor(described.flavor, f"{path}.flavor")
-    server = server_of(flavor, described.image_properties, from_volume=described.from_volume)
-    return _with_flavor(own, flavor, server, known, rules, path)
+    if described.flavor is not None:
+        flavor = known.flavor(described.flavor, f"{path}.flavor")
+        server = server_of(flavor, described.image_properties, from_volume=described.from_volume)
+        own = _with_flavor(own, flavor, server, known, rules, path)
+    if own.kind == MemberKind.BAREMETAL:
+        _check_whole_node(own, f"{path}.{'resources' if own.flavor is None else 'flavor'}")
+    return own
+
+
+def _check_whole_node(role: Role, path: str) -> None:
+    """Check that a member takes a whole node: one unit of a custom class, and nothing else.
+
+    Raises:
+        InvalidDescription: it takes something else.
+    """
+    taken = total([role.resources, *(one.resources for one in role.groups)])
+    if len(taken) != 1 or not all(is_custom_name(name) and n == 1 for name, n in taken.items()):
+        said = " ".join(f"{name}={amount}" for name, amount in sorted(taken.items()))
+        raise InvalidDescription(
+            f"role {role.name} is of kind {role.kind}: a member takes a whole node, which is one"
+            f" unit of its resource class, CUSTOM_..., and nothing else, not {said}",
+            path=path,
+        )
 
 
 def _with_flavor(

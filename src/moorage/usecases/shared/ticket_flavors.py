@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
 
-SERVER = "server"
-"""The kind of role whose members are servers of Nova."""
 NOT_HELD = "nothing is held for the ticket any more"
 """The outcome of a creation that was not needed any more."""
 
@@ -50,9 +48,7 @@ def ticket_flavors(
     return tuple(
         ticket_flavor(ensemble.name, role, decision.ticket)
         for role in ensemble.roles
-        if role.kind == SERVER
-        and not role.alternatives
-        and (role.share is None or role.share.joined)
+        if role.of_nova and not role.alternatives and (role.share is None or role.share.joined)
     )
 
 
@@ -61,7 +57,7 @@ def lease_flavors(lease: Lease, ensemble: Ensemble) -> tuple[TicketFlavor, ...]:
     return tuple(
         reservation_flavor(one.id, reservation_class(one.id), role)
         for one in lease.reservations
-        if (role := ensemble.role(one.role)).kind == SERVER and role.resources
+        if (role := ensemble.role(one.role)).of_nova and role.resources
     )
 
 
