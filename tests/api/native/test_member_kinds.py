@@ -234,6 +234,19 @@ def test_an_exclusive_volume_keeps_others_out_of_its_pool(service: Service) -> N
     assert ask(service, described(DATA), caller=OTHER).status_code == 201
 
 
+def test_copies_are_not_said_to_be_all_where_more_may_fit(service: Service) -> None:
+    """The first copy is packed on the fast pool, which each of them needs for the other volume."""
+    wanted = {**DATA, "name": "log", "required": ["CUSTOM_SSD"]}
+    near = {"name": "any", "type": "anti-affinity", "members": ["*"], "strength": "preferred"}
+    near["max_per_domain"] = 2
+    body = {"ensemble": described(DATA, wanted, policies=[near])}
+    made = service.call("POST", "/ensembles", body).json["ensemble"]["id"]
+    asked = {"fit": {"ensemble_id": made}}
+    said = service.call("POST", "/capacity/fit", asked, caller=OPERATOR).json["fit"]
+    assert said["additional"] <= 3
+    assert not (said["exact"] and said["additional"] < 3)
+
+
 @pytest.mark.parametrize(
     ("role", "path", "says"),
     [

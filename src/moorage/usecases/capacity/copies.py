@@ -192,8 +192,8 @@ class _Copies:
 
     def _jointly(self, number: int) -> AdditionalMembers:
         """Count copies beyond `number` that fit if all are placed jointly."""
-        roles = self._ensemble.roles
-        if self._ensemble.keeps_others_out or any(r.groups or r.alternatives for r in roles):
+        on_trees = self._built.problem.proof is not None
+        if self._ensemble.keeps_others_out or on_trees or self._built.alternatives is not None:
             # Exclusive ensembles, devices and alternatives are not expressed in the joint problem.
             return AdditionalMembers(number, exact=number == 0)
         if number == 0:
