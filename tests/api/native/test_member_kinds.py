@@ -237,9 +237,9 @@ def test_an_exclusive_volume_keeps_others_out_of_its_pool(service: Service) -> N
 def test_copies_are_not_said_to_be_all_where_more_may_fit(service: Service) -> None:
     """The first copy is packed on the fast pool, which each of them needs for the other volume."""
     wanted = {**DATA, "name": "log", "required": ["CUSTOM_SSD"]}
-    near = {"name": "any", "type": "anti-affinity", "members": ["*"], "strength": "preferred"}
-    near["max_per_domain"] = 2
-    body = {"ensemble": described(DATA, wanted, policies=[near])}
+    two: dict[str, Any] = {"name": "two", "type": "anti-affinity", "members": ["*"]}
+    two |= {"strength": "preferred", "max_per_domain": 2}
+    body = {"ensemble": described(DATA, wanted, policies=[two])}
     made = service.call("POST", "/ensembles", body).json["ensemble"]["id"]
     asked = {"fit": {"ensemble_id": made}}
     said = service.call("POST", "/capacity/fit", asked, caller=OPERATOR).json["fit"]
