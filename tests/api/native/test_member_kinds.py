@@ -234,6 +234,19 @@ def test_an_exclusive_volume_keeps_others_out_of_its_pool(service: Service) -> N
     assert ask(service, described(DATA), caller=OTHER).status_code == 201
 
 
+def test_volumes_are_leased_beside_what_is_held_before(service: Service) -> None:
+    body = described({**DATA, "count": 4})
+    lease = {"name": "later", "start": "2026-11-22T09:00:00Z", "end": "2026-11-22T18:00:00Z"}
+    answer = service.call("POST", "/leases", {"lease": {**lease, "ensemble": body}})
+    assert answer.status_code == 201, answer.text
+    again = {**lease, "name": "again", "ensemble": described({**DATA, "count": 3})}
+    error = refused(service.call("POST", "/leases", {"lease": again}), 409, "infeasible")
+    assert error["explanation"]["earliest_start"] == "2026-11-22T18:00:00Z"
+    until = {**described({**DATA, "count": 6}), "decide": {"until": lease["start"]}}
+    held = service.call("POST", "/ensembles", {"ensemble": until})
+    assert held.status_code == 201, held.text
+
+
 def test_copies_are_not_said_to_be_all_where_more_may_fit(service: Service) -> None:
     """The first copy is packed on the fast pool, which each of them needs for the other volume."""
     wanted = {**DATA, "name": "log", "required": ["CUSTOM_SSD"]}
