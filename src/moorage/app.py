@@ -35,6 +35,7 @@ from moorage.service_environment import make_environment, open_ledger, solver_in
 from moorage.service_workers import start_effects, start_expiry, start_nova_sync
 from moorage.settings import Effective, configure
 from moorage.shadow.forwarding import forwarding
+from moorage.solver.greedy import Greedy
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
 from moorage.store.placement_database import read_placement
@@ -265,7 +266,8 @@ class _Process:
         counted = StoreMetrics(metrics)
         watch: Watch = counted
         pool = SolverBetweenTurns(PoolSolver(config["solver"]))
-        solver: Solver = MeteredSolver(Portfolio(pool), metrics)
+        greedy = Greedy(scatter=_scatter(config["worker"], settings) if plans else None)
+        solver: Solver = MeteredSolver(Portfolio(pool, greedy), metrics)
         traces = None if settings.traces == "off" else Traces()
         if traces is not None:
             watch, solver = traces.watch(watch), traces.solver(solver)
@@ -290,6 +292,12 @@ class _Process:
         monitor = HealthMonitor(self.health.checks, on_result=self.health.record)
         monitor.start()
         return monitor
+
+
+def _scatter(worker: str, settings: Settings) -> int | None:
+    """The number of a planner, if there are several; see `Greedy`."""
+    several = settings.planners.processes > 1
+    return int(worker.rpartition("-")[2]) if several else None
 
 
 def _metrics_page(

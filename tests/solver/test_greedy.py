@@ -60,6 +60,23 @@ def test_a_block_that_does_not_fit_is_undone_and_tried_elsewhere() -> None:
     placed(asked, racks({"r1": (12, 8, 2), "r2": (6, 3, 3, 3)}))
 
 
+def test_searches_beside_each_other_prefer_different_hosts() -> None:
+    fleet = racks({f"r{i}": (16,) * 20 for i in range(20)})
+    apart = statement("apart", "anti-affinity", "a")
+    built = build_on_terrain(request({"a": (20, {"VCPU": 8})}, [apart]), fleet)
+    found = {
+        scatter: Greedy(scatter=scatter).solve(built.problem, time_limit=LIMIT, seed=0)
+        for scatter in (None, 0, 1)
+    }
+    assert all(one.proven for one in found.values())
+    hosts = [set(one.hosts.tolist()) for one in found.values() if one.hosts is not None]
+    assert sum(map(len, hosts)) == 60
+    assert len(set.union(*hosts)) > 50
+    again = Greedy(scatter=1).solve(built.problem, time_limit=LIMIT, seed=0)
+    assert again.hosts is not None
+    assert set(again.hosts.tolist()) == hosts[2]
+
+
 def test_story_a_on_every_seed() -> None:
     built = story_a()
     for seed in range(30):

@@ -52,6 +52,10 @@ class Greedy:
     domains_tried: int = 12
     polishing: int = 3
     """Rounds of moving single members to cheaper hosts."""
+    scatter: int | None = None
+    """A number of its own for each process that searches beside others on the same fleet: among
+    hosts of equal cost each then has preferences of its own, so that they seldom want the same
+    ones. None: it searches alone."""
     name: str = "greedy"
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
@@ -73,7 +77,7 @@ class Greedy:
     def _search(
         self, numbers: ProblemIndex, noise: np.random.Generator, deadline: float, least: int
     ) -> Ints | None:
-        partial = Partial(numbers)
+        partial = Partial(numbers, self.scatter)
         blocks = _blocks(partial)
         failures = dict.fromkeys(blocks, 0)
         for attempt in range(self.attempts):
@@ -81,7 +85,7 @@ class Greedy:
                 return None
             search_progress.report(self.name, None, least)
             if attempt:
-                partial = Partial(numbers)
+                partial = Partial(numbers, self.scatter)
             # Sorting is stable: among blocks that failed equally often the scarce stay first.
             order = sorted(blocks, key=lambda block: -failures[block])
             if attempt == 1:  # of sizes that divide each other, this packs whatever can be packed

@@ -65,7 +65,8 @@ class _Constraints(NamedTuple):
 class Partial:
     """The members placed so far; fixed members are placed from the start."""
 
-    def __init__(self, index: ProblemIndex) -> None:
+    def __init__(self, index: ProblemIndex, scatter: int | None = None) -> None:
+        """`scatter`: see `Greedy`."""
         problem = index.problem
         self.index = index
         self.row_of = np.full(len(problem.members), -1, dtype=np.int64)
@@ -103,6 +104,9 @@ class Partial:
         self._scale = np.maximum(most, 1).astype(np.float64)
         self._devices = Served(index) if problem.cuts else None
         self.emptiness = (np.maximum(self.free, 0) / self._scale[:, None]).sum(axis=0)
+        self._own_taste = np.zeros(len(problem.hosts))
+        if scatter is not None:
+            self._own_taste = np.random.default_rng(scatter).random(len(problem.hosts))
         for m, row in enumerate(problem.fixed.tolist()):
             if row >= 0:
                 self._count(m, row, +1)
@@ -336,7 +340,7 @@ class Partial:
                 taste = 5.0 * self._fill_with(m, rows)
             case _:
                 cost += load > 0
-                taste = -emptiness
+                taste = self._own_taste[rows] - emptiness
         if problem.choices:
             absent = rows == problem.host_count
             cost[absent] = self.index.preference_cost[self.index.group_of[m]][-1]
