@@ -26,19 +26,19 @@ def _more_headers(one: Disagreement) -> bool:
 
 
 def _left_behind(one: Disagreement) -> bool:
-    """The reference remembers a consumer that was cleared before it had anything."""
+    """The reference remembers a consumer that was cleared, or refused, before it had anything."""
     kept = "consumer generation conflict - expected 0 but got None"
     unknown = "consumer generation conflict - expected null but got 0"
     if kept in one.theirs.raw.decode() or unknown in one.ours.raw.decode():
         return True
-    cleared = {name for call in one.before for name in _cleared(call)}
-    if not cleared or not one.ours.status == one.theirs.status == OK:
+    named = {name for call in one.before for name in _named(call)}
+    if not named or not one.ours.status == one.theirs.status == OK:
         return False
-    return _of_a_type_then(one, cleared) if "/allocations/" in one.call.path else _by_type(one)
+    return _of_a_type_then(one, named) if "/allocations/" in one.call.path else _by_type(one)
 
 
-def _cleared(call: Call) -> Iterator[str]:
-    """Consumers that a request leaves with nothing."""
+def _named(call: Call) -> Iterator[str]:
+    """Consumers that a request leaves with nothing, or gives a type; it may have been refused."""
     body: Any = call.body
     if call.bare_path.startswith("/allocations/"):
         body = {call.bare_path.rpartition("/")[2]: body}
@@ -47,15 +47,17 @@ def _cleared(call: Call) -> Iterator[str]:
     elif call.bare_path != "/allocations":
         return
     for name, given in body.items() if isinstance(body, dict) else ():
-        if isinstance(given, dict) and given.get("allocations") in ({}, []):
+        if not isinstance(given, dict):
+            continue
+        if given.get("allocations") in ({}, []) or "consumer_type" in given:
             yield name
 
 
-def _of_a_type_then(one: Disagreement, cleared: AbstractSet[str]) -> bool:
+def _of_a_type_then(one: Disagreement, named: AbstractSet[str]) -> bool:
     """A write that says no type leaves a consumer the one that it is remembered by."""
     here, there = one.ours.json, one.theirs.json
     return (
-        one.call.bare_path.rpartition("/")[2] in cleared
+        one.call.bare_path.rpartition("/")[2] in named
         and here["consumer_type"] == "unknown"
         and {**there, "consumer_type": "unknown"} == here
     )
