@@ -14,6 +14,8 @@ SENTENCES = [
     refusal_commands.to_boot(AWKWARD),
     refusal_commands.to_see_places(AWKWARD),
     refusal_commands.to_see_claims(AWKWARD),
+    refusal_commands.to_see_claim(AWKWARD),
+    refusal_commands.to_see_slices(AWKWARD),
     refusal_commands.to_see_lease(AWKWARD),
     refusal_commands.to_accept_share(AWKWARD),
     refusal_commands.to_offer_count(AWKWARD, "web"),

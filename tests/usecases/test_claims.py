@@ -212,7 +212,7 @@ def test_a_refusal_ends_with_what_to_do_by_hand(service: Service, held: dict[str
     for due in service.store.due(10):
         assert expire(service.env, due)
     over = refused(end(service, made["id"], status="failed"), "wrong_state")
-    assert over == f"see its claims: moorage claim list {name}"
+    assert over == f"see it: moorage claim show {made['id']}"
 
 
 def test_a_released_decision_says_how_to_get_places(service: Service, held: dict[str, Any]) -> None:

@@ -29,6 +29,16 @@ def to_see_claims(ensemble: str) -> str:
     return f"; to see its claims: moorage claim list {quote(ensemble)}"
 
 
+def to_see_claim(claim: str) -> str:
+    """How one claim is shown; its ensemble may be gone."""
+    return f"; to see it: moorage claim show {quote(claim)}"
+
+
+def to_see_slices(server: str) -> str:
+    """How the owner of a server is shown the slices on it."""
+    return f"; to see the slices on it: moorage server provider slice list {quote(server)}"
+
+
 def to_see_own(kind: str) -> str:
     """How a project's own objects are listed; `kind` is `ensemble` or `lease`."""
     return f"; to see your own {kind}s: moorage {kind} list"

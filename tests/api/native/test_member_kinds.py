@@ -183,6 +183,18 @@ def test_no_more_is_claimed_than_was_placed(service: Service) -> None:
     assert dict(there.amounts) == {"DISK_GB": 50}
 
 
+def test_what_is_left_of_a_deleted_ensemble_can_end(service: Service) -> None:
+    held = made(service, described(DATA))
+    one = claim(service, held, "data[0]").json["claim"]
+    assert tell(service, one, "active", server_id=ID).status_code == 200
+    path = f"/ensembles/{held['ensemble']['id']}"
+    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    assert status(service, one) == "active"
+    for _ in range(2):
+        assert tell(service, one, "ended").json["claim"]["status"] == "ended"
+    assert service.store.consumer(ID) is None
+
+
 def test_a_whole_node_is_claimed_with_nova(service: Service) -> None:
     held = made(service, described({**NODE, "count": 2}), caller=OPERATOR)
     assert sorted(hosts(held).values()) == ["iron1", "iron2"]

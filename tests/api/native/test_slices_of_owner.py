@@ -7,6 +7,8 @@ from tests.api.native.conftest import refused
 from tests.api.native.test_slice_claims import PORT
 from tests.api.native.test_slices import FLEET, VMS, described, made, offer, provider, service
 
+from moorage.domain.decisions import ClaimState
+from moorage.domain.period import HOUR
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
 
 __all__ = ["FLEET", "service"]
@@ -125,6 +127,8 @@ def test_the_owner_reports_no_servers_and_no_slices_elsewhere(service: Service) 
         {"status": "active", "slice_id": "no-uuid"},
         {"status": "active", "slice_id": PORT, "reason": "why"},
         {"status": "ended", "reason": "why"},
+        {"status": "ended", "slice_id": PORT},
+        {"status": "failed", "slice_id": PORT},
         {"status": "failed", "reason": ""},
         {"status": "failed", "reason": "x" * 1025},
         {"status": "building"},
@@ -136,14 +140,46 @@ def test_nonsense_is_refused(service: Service, guest: str, body: Any) -> None:
     assert [one["status"] for one in listed(service)] == ["building"]
 
 
-def test_a_slice_of_a_forgotten_ensemble_is_still_there(service: Service, guest: str) -> None:
-    report(service, guest, "active", slice_id=PORT)
-    ensemble = service.store.claim(guest).ensemble_id
-    gone = service.call("DELETE", f"/ensembles/{ensemble}", caller=OTHER, headers={"If-Match": "*"})
+def forget(service: Service, guest: str, member: str = "") -> None:
+    """Delete the guest's ensemble, or only take the member out of it."""
+    path = f"/ensembles/{service.store.claim(guest).ensemble_id}"
+    gone = service.call("DELETE", path + member, caller=OTHER, headers={"If-Match": "*"})
     assert gone.status_code == 204, gone.text
+
+
+@pytest.mark.parametrize("member", ["", "/members/s[0]"])
+def test_a_slice_without_its_ensemble_is_still_there_and_can_end(
+    service: Service, guest: str, member: str
+) -> None:
+    report(service, guest, "active", slice_id=PORT)
+    forget(service, guest, member)
     (still,) = listed(service)
-    assert (still["id"], still["slice_id"], still["status"]) == (PORT, PORT, "active")
+    assert (still["id"], still["slice_id"], still["status"]) == (guest, PORT, "active")
     assert (still["resources"], still["project_id"]) == ({"CUSTOM_SESSION": 1}, "project-b")
+    assert report(service, guest, "ended").json == {"slice": still | {"status": "ended"}}
+    assert (listed(service), service.store.consumer(PORT)) == ([], None)
+
+
+@pytest.mark.parametrize("member", ["", "/members/s[0]"])
+def test_a_slice_without_its_ensemble_ends_with_what_its_server_offers(
+    service: Service, guest: str, member: str
+) -> None:
+    report(service, guest, "active", slice_id=PORT)
+    forget(service, guest, member)
+    gone = service.call("DELETE", f"/server-providers/{VMS[0]}", query={"force": "true"})
+    assert gone.status_code == 204, gone.text
+    assert service.store.claim(guest).state is ClaimState.ENDED
+    told = service.call("GET", "/events", query={"type": "slice.gone"}).json["events"]
+    assert [one["subject"] for one in told] == [guest]
+
+
+def test_a_refusal_tells_the_owner_nothing_of_the_ensemble(service: Service, guest: str) -> None:
+    early = refused(report(service, guest, "ended"), 409, "wrong_state")
+    service.clock.pass_by(HOUR)
+    late = refused(report(service, guest, "active", slice_id=PORT), 409, "hold_expired")
+    for detail in (early["detail"], late["detail"]):
+        assert "first" not in detail
+        assert detail.endswith(f"moorage server provider slice list {VMS[0]}")
 
 
 def test_a_page_of_them(service: Service, guest: str) -> None:

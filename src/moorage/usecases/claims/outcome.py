@@ -33,7 +33,7 @@ from moorage.domain.decisions import (
 )
 from moorage.domain.ensembles import OF_NOVA
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound, WrongState
-from moorage.domain.refusal_commands import to_place, to_see_claims
+from moorage.domain.refusal_commands import to_place, to_see_claim
 from moorage.usecases.claims.headroom_end import end_beside_no_place
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
@@ -144,7 +144,6 @@ class ClaimOutcome:
     """A claim that is no longer building; `settled` is the new decision, if there is one."""
 
     claim: Claim
-    ensemble: Ensemble
     settled: DecisionResult | None = None
     dry_run: bool = False
 
@@ -174,12 +173,12 @@ def activate(
         access(env.store, caller, claim_id)
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.ACTIVE and claim.server_id == server_id:
-            return ClaimOutcome(claim, ensemble)
+            return ClaimOutcome(claim)
         active = active_claim(claim, ensemble, server_id, env.store.now())
         if dry_run:
-            return ClaimOutcome(active, ensemble, dry_run=True)
+            return ClaimOutcome(active, dry_run=True)
         env.store.commit(Changeset(_activation(env.store, ensemble, active)))
-        return ClaimOutcome(env.store.claim(claim.id), env.store.ensemble(ensemble.id))
+        return ClaimOutcome(env.store.claim(claim.id))
 
     return retry(env, attempt)
 
@@ -194,8 +193,8 @@ def end(
 ) -> ClaimOutcome:
     """Record that a slice, volume or port is gone: its allocations are deleted.
 
-    The place returns to its lease, or to a decision that is still held, as that of a server does.
-    Reporting it again changes nothing.
+    The place returns to its lease, or to a decision that is still held, as that of a server does;
+    to none where the ensemble is deleted. Reporting it again changes nothing.
 
     Raises:
         NotFound: no such claim for this caller.
@@ -203,19 +202,17 @@ def end(
     """
 
     def attempt() -> ClaimOutcome:
-        access(env.store, caller, claim_id)
-        claim, ensemble = claim_and_ensemble(env.store, claim_id)
+        claim = access(env.store, caller, claim_id)
         if claim.state is ClaimState.ENDED:
-            return ClaimOutcome(claim, ensemble)
+            return ClaimOutcome(claim)
         if claim.kind in OF_NOVA:
             raise WrongState("the claim of a server ends when Nova deletes the server")
         now = env.store.now()
-        state = _after(claim.state_at(now), ClaimStep.END, ensemble)
+        state = _after(claim, ClaimStep.END, now)
         if dry_run:
-            ended = replace(claim, state=state, updated_at=now)
-            return ClaimOutcome(ended, ensemble, dry_run=True)
+            return ClaimOutcome(replace(claim, state=state, updated_at=now), dry_run=True)
         commit_with_returns(env.store, Changeset((DeleteAllocations(str(claim.server_id)),)))
-        return ClaimOutcome(env.store.claim(claim.id), env.store.ensemble(ensemble.id))
+        return ClaimOutcome(env.store.claim(claim.id))
 
     return retry(env, attempt)
 
@@ -243,11 +240,11 @@ def fail(
         access(env.store, caller, claim_id)
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.FAILED:
-            return ClaimOutcome(claim, ensemble)
+            return ClaimOutcome(claim)
         decision = env.store.decision(claim.decision_id)
-        failed = _failed(claim, ensemble, env.store.now(), reason)
+        failed = _failed(claim, env.store.now(), reason)
         if dry_run:
-            return ClaimOutcome(failed, ensemble, dry_run=True)
+            return ClaimOutcome(failed, dry_run=True)
         ended: tuple[Change, ...] = ()
         if decision.state_at(failed.updated_at) is not DecisionState.HELD:
             ended = end_beside_no_place(env.store, ensemble, failed.updated_at, claim.member)
@@ -262,7 +259,7 @@ def fail(
                 )
             )
         )
-        return ClaimOutcome(env.store.claim(claim.id), ensemble)
+        return ClaimOutcome(env.store.claim(claim.id))
 
     return retry(env, attempt)
 
@@ -306,8 +303,8 @@ def _fail_and_redecide(
     # A failure without a new place leaves the claim at an older decision, and its place held too.
     moved = claim.state is ClaimState.FAILED and decision.created_at >= claim.updated_at
     if moved and member_places.of(claim.member) is MemberStatus.HELD:
-        return ClaimOutcome(claim, ensemble)
-    failed = _failed(claim, ensemble, snapshot.taken_at, reason)
+        return ClaimOutcome(claim)
+    failed = _failed(claim, snapshot.taken_at, reason)
     place = decision.places.get(claim.member)
     member: frozenset[MemberName] = frozenset({claim.member})
     carried = continuation_of(env, decision)
@@ -334,19 +331,19 @@ def _fail_and_redecide(
         proposal, options_like(decision), RequestIdentity(env.ids.uuid())
     )
     ended = failed if dry_run else env.store.claim(claim.id)
-    return ClaimOutcome(ended, settled.ensemble, settled, dry_run)
+    return ClaimOutcome(ended, settled, dry_run)
 
 
-def _failed(claim: Claim, ensemble: Ensemble, now: Instant, reason: str) -> Claim:
-    state = _after(claim.state_at(now), ClaimStep.FAIL, ensemble)
+def _failed(claim: Claim, now: Instant, reason: str) -> Claim:
+    state = _after(claim, ClaimStep.FAIL, now)
     return replace(claim, state=state, reason=reason, updated_at=now)
 
 
-def _after(state: ClaimState, step: ClaimStep, ensemble: Ensemble) -> ClaimState:
+def _after(claim: Claim, step: ClaimStep, now: Instant) -> ClaimState:
     try:
-        return claim_after(state, step)
+        return claim_after(claim.state_at(now), step)
     except WrongState as error:
-        raise WrongState(f"{error.message}{to_see_claims(ensemble.name)}") from None
+        raise WrongState(f"{error.message}{to_see_claim(claim.id)}") from None
 
 
 def claim_and_ensemble(store: Store, claim_id: str) -> tuple[Claim, Ensemble]:
@@ -374,7 +371,7 @@ def active_claim(claim: Claim, ensemble: Ensemble, server_id: str, now: Instant)
             "the claim has lapsed and its place is no longer held for it"
             f"{to_place(ensemble.name, what=str(claim.member))}"
         )
-    state = _after(claim.state, ClaimStep.ACTIVATE, ensemble)
+    state = _after(claim, ClaimStep.ACTIVATE, now)
     return replace(claim, state=state, server_id=server_id, updated_at=now)
 
 

@@ -44,6 +44,7 @@ from moorage.usecases.decide.request import (
 from moorage.usecases.decide.writes import current_decision, end_claim, options_like, with_server
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.outcome import effect_finished, finish
+from moorage.usecases.ports import Page
 from moorage.usecases.relocation.lease_health import NOTHING, OPEN, health_notice, with_missing
 from moorage.usecases.shared.lookup import if_stored
 
@@ -114,6 +115,9 @@ def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iter
         if one.decision is not None
     }
     for decision, ensemble in newest_decisions(store, decisions):
+        yield from _ended_claims(store, decision, ensemble, holders, snapshot.taken_at)
+        if ensemble is None:
+            continue
         members = [one for one in ensemble.members if holders & {one.uuid, one.server_id}]
         changed = lost.pop(ensemble.id, ensemble)
         yield from _lost(store, decision, changed, members, snapshot.taken_at)
@@ -121,18 +125,39 @@ def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iter
         yield PutEnsemble(replace(ensemble, updated_at=snapshot.taken_at), ensemble.generation)
 
 
-def newest_decisions(store: Store, decisions: Iterable[str]) -> Iterator[tuple[Decision, Ensemble]]:
+def newest_decisions(
+    store: Store, decisions: Iterable[str]
+) -> Iterator[tuple[Decision, Ensemble | None]]:
     """The newest decisions of the ensembles that these decisions placed: they have all claims.
 
-    Ensembles that are forgotten are left out: their servers stay without.
+    An ensemble that is forgotten is None: its servers stay without.
     """
     found: dict[str, Decision] = {}
     for decision in filter(None, (if_stored(store.decision, one) for one in sorted(decisions))):
         found[decision.ensemble_id] = decision
     for ensemble_id, decision in found.items():
-        ensemble = if_stored(store.ensemble, ensemble_id)
-        if ensemble is not None:
-            yield current_decision(store, ensemble) or decision, ensemble
+        newest = store.decisions(
+            project_id=decision.project_id, ensemble_id=ensemble_id, page=Page(limit=1)
+        )
+        yield newest[0], if_stored(store.ensemble, ensemble_id)
+
+
+def _ended_claims(
+    store: Store,
+    decision: Decision,
+    ensemble: Ensemble | None,
+    holders: frozenset[str],
+    now: Instant,
+) -> Iterator[Change]:
+    """The ends of the claims of these consumers; servers also of members that are there no more."""
+    members = () if ensemble is None else ensemble.members
+    names = {one.name for one in members if one.uuid in holders}
+    for claim in store.claims(decision_id=decision.id):
+        if claim.state is ClaimState.BUILDING and claim.member in names:
+            yield end_claim(claim, now)
+        elif claim.state is ClaimState.ACTIVE and claim.server_id in holders:
+            ended = replace(claim, state=claim_after(claim.state, ClaimStep.END), updated_at=now)
+            yield PutClaim(ended, claim.state.value)
 
 
 def _lost_spares(
@@ -155,12 +180,6 @@ def _lost(
 ) -> Iterator[Change]:
     names = frozenset(one.name for one in members)
     yield DropBookings(frozenset(one.uuid for one in members))
-    for claim in store.claims(decision_id=decision.id):
-        if claim.member in names and claim.state is ClaimState.BUILDING:
-            yield end_claim(claim, now)
-        elif claim.member in names and claim.state is ClaimState.ACTIVE:
-            ended = replace(claim, state=claim_after(claim.state, ClaimStep.END), updated_at=now)
-            yield PutClaim(ended, claim.state.value)
     lease = None if decision.lease_id is None else store.lease(decision.lease_id)
     # The new generation makes concurrent readers of the members conflict. A lease keeps its
     # promised places in the decision.

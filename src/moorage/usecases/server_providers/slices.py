@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import Claim, ClaimState
-from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.errors import HoldExpired, InvalidDescription, NotFound, WrongState
+from moorage.domain.refusal_commands import to_see_slices
 from moorage.domain.resources import total
 from moorage.usecases.claims.outcome import activate, end, fail
 from moorage.usecases.ledger.withdrawal import newest_decisions
@@ -91,22 +92,28 @@ def report_slice(
             raise NotFound("slice", id_)
         return claim
 
-    match report.state:
-        case ClaimState.ACTIVE:
-            if report.slice_id is None:
-                raise InvalidDescription("an active slice needs its UUID", path="slice.slice_id")
+    if (report.slice_id is not None) != (report.state is ClaimState.ACTIVE):
+        raise InvalidDescription(
+            "an active slice has its UUID, and no other has one", path="slice.slice_id"
+        )
+    try:
+        if report.slice_id is not None:
             outcome = activate(
                 env, caller, claim_id, report.slice_id, access=access, dry_run=dry_run
             )
-        case ClaimState.FAILED:
+        elif report.state is ClaimState.FAILED:
             outcome = fail(env, caller, claim_id, report.reason, access=access, dry_run=dry_run)
-        case _:
+        else:
             outcome = end(env, caller, claim_id, access=access, dry_run=dry_run)
+    except (HoldExpired, WrongState) as error:
+        # The command that is named is of the slice's project, and may name its ensemble.
+        what, _, _ = error.message.partition("; to ")
+        raise type(error)(f"{what}{to_see_slices(record.server_id)}") from None
     return _of_claim(record, outcome.claim, outcome.claim.state)
 
 
 def _slices(store: Store, record: ServerProvider) -> Iterator[ShownSlice]:
-    """Open claims, and allocations without one, as when their ensemble is forgotten.
+    """Open claims, and allocations without one, which Placement's API has written.
 
     Claims are read after the bookings: one that became active in between is still listed.
     """
