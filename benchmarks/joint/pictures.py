@@ -101,8 +101,8 @@ class _Panel:
             text = f"{10.0**power:g} s"
             yield f'<text x="{left - 6}" y="{y + 4:.0f}" text-anchor="end">{text}</text>'
         for size in self._sizes:
-            x = self._x(size)
-            yield f'<text x="{x:.0f}" y="{top + _HEIGHT + 16}" text-anchor="middle">{size:,}</text>'
+            x, name = self._x(size), _short(size)
+            yield f'<text x="{x:.0f}" y="{top + _HEIGHT + 16}" text-anchor="middle">{name}</text>'
         middle, below = (left + right) // 2, top + _HEIGHT + 31
         yield f'<text x="{middle}" y="{below}" text-anchor="middle">hosts</text>'
 
@@ -131,3 +131,8 @@ class _Panel:
         low, high = _DECADES
         share = (math.log10(max(seconds, 10.0**low)) - low) / (high - low)
         return self._top + _HEIGHT * (1 - min(share, 1.0))
+
+
+def _short(size: int) -> str:
+    """A number of hosts in thousands, if it is of thousands: `50k`."""
+    return f"{size // 1000}k" if size % 1000 == 0 else f"{size:,}"
