@@ -11,6 +11,8 @@ from tests.api.native.test_slice_claims import claim, status, tell
 
 from moorage.client.ensemble_difference import differences
 from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, ReplaceAllocations
+from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.describe import read_ensemble
 from moorage.domain.fleet_expansion import aggregate_uuid
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
@@ -244,6 +246,41 @@ def test_an_exclusive_volume_keeps_others_out_of_its_pool(service: Service) -> N
     made(service, described(fast, policies=[alone]))
     refused(ask(service, described(fast), caller=OTHER), 409, "infeasible")
     assert ask(service, described(DATA), caller=OTHER).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "kind", [{"type": "exclusive", "level": "rack"}, {"type": "isolate", "at": "rack"}]
+)
+def test_a_rack_with_a_volume_of_others_is_not_kept_to_servers(service: Service, kind: Any) -> None:
+    alone = {"name": "alone", "members": ["db"], **kind}
+
+    def dry_run() -> Any:
+        body, query = described(DB, policies=[alone]), {"dry_run": "true"}
+        return ask(service, body, caller=OPERATOR, query=query)
+
+    made(service, described({**DATA, "forbidden": ["CUSTOM_SSD"]}), caller=OTHER)
+    (place,) = dry_run().json["decision"]["assignments"]
+    assert place["domains"]["rack"] == "r1"
+    made(service, described({**DATA, "required": ["CUSTOM_SSD"]}), caller=OTHER)
+    refused(dry_run(), 409, "infeasible")
+
+
+def test_who_borrows_from_a_pool_of_a_kept_rack_is_seen_there(service: Service) -> None:
+    alone = {"name": "alone", "type": "exclusive", "members": ["db"], "level": "rack"}
+    found = made(service, described(DB, policies=[alone]), caller=OPERATOR)
+    pool = {"r1": "fast", "r2": "slow"}[found["decision"]["assignments"][0]["domains"]["rack"]]
+
+    def broken() -> list[str]:
+        path, asked = f"/ensembles/{found['ensemble']['id']}", {"compliance": "true"}
+        shown = service.call("GET", path, caller=OPERATOR, query=asked).json["ensemble"]
+        return [one["policy"] for one in shown["compliance"]]
+
+    assert broken() == []
+    snapshot = service.store.snapshot()
+    there = {snapshot.uuids[snapshot.names.index(pool)]: {"DISK_GB": 1}}
+    stranger = Consumer(ID, OTHER.project_id, "user")
+    service.store.commit(Changeset((ReplaceAllocations(stranger, there, ANY_GENERATION),)))
+    assert broken() == ["alone"]
 
 
 def test_volumes_are_leased_beside_what_is_held_before(service: Service) -> None:

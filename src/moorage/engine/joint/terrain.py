@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.ensembles import KEEPING, MAX_MEMBERS
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, OWN_LEVELS, SERVER, Level
@@ -51,8 +51,8 @@ class Terrain:
     """H hosts (rows) with the K resource classes, traits and aggregates a request names.
 
     Servers that offer slices are rows as well if a role of the request stands on them, those that
-    its project may use, and so are pools if a role is of volumes or ports. What is said of hosts is
-    said of all rows.
+    its project may use. So are pools if a role is of volumes or ports, or a policy keeps others out
+    of domains. What is said of hosts is said of all rows.
     """
 
     uuids: tuple[str, ...]
@@ -206,7 +206,10 @@ class Terrain:
 def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut the terrain of a request from a snapshot."""
     usable = _usable(snapshot, request)
-    pools = any(role.of_one_provider for role in request.every_choice)
+    # Pools are also in the domains that a policy keeps to the members, whatever these are.
+    pools = any(role.of_one_provider for role in request.every_choice) or any(
+        one.type in KEEPING for one in request.policies
+    )
     hosts = _hosts(snapshot, _servers(snapshot, request, usable), pools=pools)
     rows = hosts.rows
     domains = snapshot.domains if hosts.servers else snapshot.domains_of_hosts
