@@ -12,7 +12,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+from tests.servers.neutron import Neutron
+from tests.servers.nova_answers import Lost, Reply
 
+__all__ = ["Lost", "Reply"]
 SIZES = {
     "m1.small": {"DISK_GB": 20, "MEMORY_MB": 2048, "VCPU": 1},
     "m1.medium": {"DISK_GB": 40, "MEMORY_MB": 4096, "VCPU": 2},
@@ -50,18 +53,6 @@ class Instance:
         return found
 
 
-class Lost(Exception):
-    """The connection breaks and there is no answer."""
-
-
-@dataclass
-class Reply(Exception):
-    """An answer other than the ordinary one."""
-
-    status: int
-    message: str = "no"
-
-
 Fault = Callable[["Nova", dict[str, Any]], None]
 """Called with a request to create a server, before it is carried out; it may raise."""
 
@@ -89,6 +80,9 @@ class Nova:
     servers: dict[str, Instance] = field(default_factory=dict)
     created: list[Instance] = field(default_factory=list)
     """All servers there ever were."""
+    network: Neutron = field(default_factory=Neutron)
+    busy: bool = False
+    """Whether no server may be changed just now."""
     url: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -103,6 +97,14 @@ class Nova:
             raise Reply(401)
         match = re.fullmatch(r"/compute/v2\.1/servers/([^/]+)", parts.path)
         with self.lock:
+            attached = re.fullmatch(
+                r"/compute/v2\.1/servers/([^/]+)/os-interface(?:/(.+))?", parts.path
+            )
+            if attached:
+                return self._interface(method, attached[1], attached[2], body)
+            network = parts.path.removeprefix("/network/v2.0/")
+            if network.partition("/")[0] in {"ports", "trunks"}:
+                return self.network.answer(method, network, query, body)
             if match and match[1] != "detail":
                 return self._server(method, match[1])
             if (method, parts.path) == ("POST", "/compute/v2.1/servers"):
@@ -125,6 +127,8 @@ class Nova:
             case "/image/v2/images":
                 every = [{"id": IMAGE, "name": "debian"}]
                 return {"images": [one for one in every if one["name"] == query.get("name")]}
+            case path if path == f"/network/v2.0/networks/{NETWORK}":
+                return {"network": {"id": NETWORK}}
             case "/network/v2.0/networks":
                 every = [{"id": NETWORK, "name": "shop-net"}]
                 return {"networks": [one for one in every if one["name"] == query.get("name")]}
@@ -157,6 +161,21 @@ class Nova:
         if found.status == "BUILD" and self.looks and found.looks >= self.looks:
             self._build(found)
         return 200, {"server": found.shown}
+
+    def _interface(
+        self, method: str, server_id: str, port_id: str | None, body: Any
+    ) -> tuple[int, Any]:
+        if server_id not in self.servers:
+            raise Reply(404, f"Instance {server_id} could not be found.")
+        if self.busy:
+            raise Reply(409, "Cannot 'attach_interface' instance while it is in task_state x")
+        port = self.network.ports[port_id or body["interfaceAttachment"]["port_id"]]
+        if method == "DELETE":
+            port["device_id"] = ""
+            return 202, None
+        assert not port["device_id"]
+        port["device_id"] = server_id
+        return 200, {"interfaceAttachment": {"port_id": port["id"]}}
 
     # --- scheduler, conductor and compute ---
 
@@ -239,7 +258,7 @@ def running(nova: Nova) -> Iterator[Nova]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = do_DELETE = _do  # noqa: N815 - named by the library
+        do_GET = do_POST = do_PUT = do_DELETE = _do  # noqa: N815 - named by the library
 
         def log_message(self, *args: Any) -> None:
             """Say nothing."""

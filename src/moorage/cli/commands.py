@@ -83,6 +83,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "server provider show": "server_provider:Show",
         "server provider list": "server_provider:List",
         "server provider delete": "server_provider:Delete",
+        "server provider ports": "server_provider_ports:Ports",
         "server provider slice list": "server_provider:SliceList",
         "server provider slice set": "server_provider:SliceSet",
         "lease create": "lease_create:Create",

@@ -85,7 +85,7 @@ class Nova:
         self._endpoint = endpoint
         self._options = options or Options()
         self._wires: dict[str, PlacementWire] = {}
-        self._compute = self._wire(COMPUTE)
+        self._compute = self.connection(COMPUTE)
 
     def __enter__(self) -> Self:
         return self
@@ -166,6 +166,31 @@ class Nova:
             if error.status != _MISSING:
                 raise
 
+    def attach(self, server_id: str, port_id: str) -> None:
+        """Attach a port to a server. Raises as `servers`; without an answer it may be attached."""
+        attachment = {"interfaceAttachment": {"port_id": port_id}}
+        self._call("POST", f"/servers/{quote(server_id, safe='')}/os-interface", attachment)
+
+    def detach(self, server_id: str, port_id: str) -> None:
+        """Begin to detach a port from a server; one that is not attached is. As `servers`."""
+        try:
+            self._call("DELETE", f"/servers/{quote(server_id, safe='')}/os-interface/{port_id}")
+        except SourceFailed as error:
+            if error.status != _MISSING:
+                raise
+
+    def connection(self, service: str) -> PlacementWire:
+        """The connection to a service of the same cloud, closed with this.
+
+        Raises:
+            NoEndpoint: nothing says where it is.
+        """
+        if service not in self._wires:
+            self._wires[service] = PlacementWire(
+                self._endpoint(service), self._credentials, replace(self._options, service=service)
+            )
+        return self._wires[service]
+
     def _call(
         self,
         method: str,
@@ -187,18 +212,11 @@ class Nova:
             marker = {"marker": str(body[key][-1]["id"])}
 
     def _by_name(self, service: str, version: str, key: str, text: str) -> str:
-        wire = self._wire(service)
+        wire = self.connection(service)
         # Catalogs name these APIs with or without their version.
         prefix = "" if urlsplit(wire.endpoint).path.rstrip("/").endswith(version) else version
         body = wire.get(f"{prefix}/{key}?{urlencode({'name': text})}")
         return _picked(service, text, _read_all(body, key, _Named))
-
-    def _wire(self, service: str) -> PlacementWire:
-        if service not in self._wires:
-            self._wires[service] = PlacementWire(
-                self._endpoint(service), self._credentials, replace(self._options, service=service)
-            )
-        return self._wires[service]
 
 
 def connect(wishes: Wishes, environment: Mapping[str, str]) -> Nova:

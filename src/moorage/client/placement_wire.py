@@ -38,10 +38,18 @@ class SourceFailed(MoorageError):
     """A service answers with an error, or does not answer."""
 
     def __init__(
-        self, message: str, *, status: int | None = None, code: str = "", sent: bool = True
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        detail: str = "",
+        code: str = "",
+        sent: bool = True,
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.detail = detail
+        """What the service says, alone."""
         self.code = code
         self.sent = sent
         """False: there was no connection, so nothing was done."""
@@ -204,9 +212,11 @@ class PlacementWire:
         if isinstance(answer, _NoAnswer):
             raise SourceFailed(f"{self.endpoint}: {method} {path}: {answer.why}", sent=answer.sent)
         if answer.status_code not in _SUCCESS:
+            detail = _sentence(answer)
             raise SourceFailed(
-                f"{self.endpoint}: {method} {path}: {answer.status_code} {_sentence(answer)}",
+                f"{self.endpoint}: {method} {path}: {answer.status_code} {detail}",
                 status=answer.status_code,
+                detail=detail,
                 code=_code(answer),
             )
         if not answer.content:
