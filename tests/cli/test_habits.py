@@ -122,7 +122,7 @@ def test_a_policys_mistake_is_told_with_file_and_line(sim: Any, tmp_path: Path) 
     file.write_text(SPREAD.format(name="wrong").replace("level:", "levle:"), encoding="utf-8")
     offline = sim("ensemble", "check", str(file))
     assert offline.status == 1
-    assert f"{file}: line 5, policies.apart.levle: " in offline.err
+    assert f"{file}: line 5, policies[0].levle: " in offline.err
     assert "no parameter 'levle'; did you mean level?" in offline.err
     online = sim("ensemble", "create", "-f", str(file))
     assert f"{file}, line 5, policies[0].levle: " in online.err
