@@ -139,7 +139,7 @@ def test_the_depth_is_bounded() -> None:
         ([role("a/0/w"), group("a", role("w"), count=2)], "members[0].name", "path into group a"),
         ([role("a[0]/w"), group("a", role("w"), count=2)], "members[0].name", "cannot name a role"),
         ([role("a/x"), group("a", role("w"))], "members[0].name", "path into group a"),
-        ([group("a", role("w")), group("a", role("v"))], "members", "a is described twice"),
+        ([group("a", role("w")), group("a", role("v"))], "members", "twice: give each a name"),
         ([group("a", role("w"), role("w"))], "members", "a/w is described twice"),
         ([group("a", role("w/x"))], "members[0].members[0].name", "cannot name a group or what"),
         ([group("a", role("0"))], "members[0].members[0].name", "not only a number"),

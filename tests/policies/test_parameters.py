@@ -36,6 +36,11 @@ def test_a_type_in_other_words_suggests_the_policy_and_its_level() -> None:
         parse(statement("same-provider"))
 
 
+def test_a_weight_is_a_strength() -> None:
+    with pytest.raises(InvalidDescription, match=r"has strength: \{preferred: 3\}"):
+        parse(statement("affinity", weight=3))
+
+
 @pytest.mark.parametrize(
     ("type_", "parameters", "path"),
     [

@@ -160,7 +160,7 @@ def test_no_others_are_near_nobody() -> None:
 @pytest.mark.parametrize(
     ("sides", "path", "text"),
     [
-        ("roles", "between", "must be one of members"),
+        ("roles", "between", "must be one of members, or a list of sides, not"),
         ([["ensemble:x"], ["app"]], "between[0]", "the first side names roles"),
         ([["app"], ["cache", "ensemble:x"]], "between[1]", "or else other ensembles"),
         ([["app"], ["app"]], "between[1]", "app is on two sides"),

@@ -20,6 +20,7 @@ from moorage.domain.describe_server_options import read_server_options
 from moorage.domain.ensembles import (
     ALL_PHASES,
     MAX_MEMBERS,
+    OF_NOVA,
     ROLE_NAME,
     SIDES,
     TAGGED,
@@ -127,6 +128,19 @@ def read_role(source: object, path: str) -> RoleDescription:
         if "project" not in fields
         else plain_values.name(fields["project"], f"{path}.project"),
     }
+    role = _read_choices(name, fields, common, path)
+    kinds = {one.kind for one in (role, *role.alternatives)}
+    if role.server is not None and kinds.isdisjoint(OF_NOVA):
+        raise InvalidDescription(
+            f"role {name} is of kind {role.kind}, which has no server", path=f"{path}.server"
+        )
+    return role
+
+
+def _read_choices(
+    name: str, fields: Mapping[str, object], common: Mapping[str, Any], path: str
+) -> RoleDescription:
+    """What the members are, each alternative with what the role says for all of them."""
     if "alternatives" not in fields:
         chosen = {key: value for key, value in fields.items() if key in CHOICE_FIELDS}
         return replace(read_choice(name, chosen, path), **common)

@@ -122,7 +122,9 @@ def unique(given: Iterable[str], path: str) -> None:
     seen: set[str] = set()
     for one in given:
         if one in seen:
-            raise InvalidDescription(f"{one} is described twice", path=path)
+            raise InvalidDescription(
+                f"{one} is described twice: give each a name of its own", path=path
+            )
         seen.add(one)
 
 

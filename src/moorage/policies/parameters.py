@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 MAX_TEXT = 255
 MAX_NUMBER = 1_000_000
+_OTHER_WORDS: Final = {"weight": "; a policy of weight 3 has strength: {preferred: 3}"}
+"""What is a parameter in another's words -> how it is said."""
 MIN_SIDES = 2
 MAX_SIDES = 64
 
@@ -72,6 +74,7 @@ def read(cls: type[T], parameters: Mapping[str, object], *, path: str) -> T:
     for name in parameters:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+            hint = _OTHER_WORDS.get(name, hint)
             raise InvalidDescription(f"no parameter {name!r}{hint}", path=_at(path, name))
     hints = _hints(cls)  # type: ignore[arg-type]  # every class is hashable
     values: dict[str, Any] = {}
@@ -125,7 +128,8 @@ def _value(value: object, hint: object, field: Field[Any], path: str) -> object:
         return _sides(value, path)
     if get_origin(hint) is frozenset:
         return _texts(value, field.metadata, path)
-    return _text(value, field.metadata, path)
+    others = ", or a list of sides" if Sides in kinds else ""
+    return _text(value, field.metadata, path, others=others)
 
 
 def _sides(value: Sequence[object], path: str) -> Sides:
@@ -155,14 +159,15 @@ def _integer(value: object, field: Field[Any], path: str) -> int:
     return value
 
 
-def _text(value: object, metadata: Mapping[str, Any], path: str) -> str:
+def _text(value: object, metadata: Mapping[str, Any], path: str, *, others: str = "") -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
         raise InvalidDescription(
             f"must be a string of 1 to {MAX_TEXT} characters, not {value!r}", path=path
         )
     choices, pattern = metadata["choices"], metadata["pattern"]
     if choices and value not in choices:
-        raise InvalidDescription(f"must be one of {', '.join(choices)}, not {value!r}", path=path)
+        known = ", ".join(choices) + others
+        raise InvalidDescription(f"must be one of {known}, not {value!r}", path=path)
     if pattern and re.fullmatch(pattern, value) is None:
         allowed = metadata["allowed"]
         raise InvalidDescription(f"must be {allowed}, not {value!r}", path=path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -10,9 +10,8 @@ from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.resources import MAX_AMOUNT
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
-Uuid: TypeAlias = Annotated[
-    str, Meta(pattern="^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
-]
+UUID_PATTERN: Final = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+Uuid: TypeAlias = Annotated[str, Meta(pattern=UUID_PATTERN)]
 Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
 Duration: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=32, description="ISO 8601 (`PT10M`) or short (`10m`)")

@@ -153,6 +153,20 @@ def test_a_refusal_names_what_is_scarce(service: Service) -> None:
     assert {"member": "data", "count": [4, 3]} in changes
 
 
+@pytest.mark.parametrize(
+    ("role", "what"),
+    [
+        ({**DATA, "resources": {"VCPU": 1}}, "pool that gives such volumes"),
+        ({**LINK, "resources": {"FPGA": 1}, "required": []}, "provider that gives such ports"),
+    ],
+)
+def test_a_refusal_names_what_nothing_gives(service: Service, role: Any, what: str) -> None:
+    error = refused(ask(service, described(role)), 409, "infeasible")
+    assert error["explanation"]["conflict"] == []
+    assert error["explanation"]["note"].startswith(f"no {what}")
+    assert f"is open to role {role['name']}" in error["explanation"]["note"]
+
+
 @pytest.mark.parametrize(("role", "word"), [(DATA, "VOLUME"), (LINK, "PORT")])
 def test_what_is_no_server_is_claimed_without_nova(
     service: Service, role: dict[str, Any], word: str
@@ -316,6 +330,7 @@ def test_copies_are_not_said_to_be_all_where_more_may_fit(service: Service) -> N
         ({"kind": "volume"}, "resources", "needs resources"),
         ({**DATA, "flavor": "m1.small"}, "flavor", "kind volume"),
         ({**DATA, "on_server": ID}, "on_server", "kind volume"),
+        ({**DATA, "server": {"key_name": "ann"}}, "server", "kind volume, which has no server"),
         ({**LINK, "ports": [{"name": "p"}]}, "ports", "kind port"),
         ({**LINK, "same_subtree": []}, "same_subtree", "kind port"),
         ({**DATA, "resources": {"DISK_GB": 0}}, "resources", ""),

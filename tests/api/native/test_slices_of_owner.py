@@ -136,7 +136,9 @@ def test_the_owner_reports_no_servers_and_no_slices_elsewhere(service: Service) 
     ],
 )
 def test_nonsense_is_refused(service: Service, guest: str, body: Any) -> None:
-    refused(report(service, guest, **body), 400, "invalid_description")
+    error = refused(report(service, guest, **body), 400, "invalid_description")
+    if body.get("slice_id") == "no-uuid":
+        assert error["detail"] == "must be a UUID in lower case"
     assert [one["status"] for one in listed(service)] == ["building"]
 
 
@@ -171,6 +173,15 @@ def test_a_slice_without_its_ensemble_ends_with_what_its_server_offers(
     assert service.store.claim(guest).state is ClaimState.ENDED
     told = service.call("GET", "/events", query={"type": "slice.gone"}).json["events"]
     assert [one["subject"] for one in told] == [guest]
+
+
+def test_a_slice_whose_ensemble_went_before_it_was_made_is_none(
+    service: Service, guest: str
+) -> None:
+    forget(service, guest)
+    for claim in (guest, PORT):
+        error = refused(report(service, claim, "active", slice_id=PORT), 404, "not_found")
+        assert error["detail"] == f"no slice {claim}"
 
 
 def test_a_refusal_tells_the_owner_nothing_of_the_ensemble(service: Service, guest: str) -> None:

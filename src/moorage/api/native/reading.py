@@ -17,6 +17,7 @@ from moorage.domain.words import counted, did_you_mean
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.shared.access import digest
+from moorage.wire.fields import UUID_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,6 +153,8 @@ def explained(message: str, body: Any) -> str:  # noqa: ANN401 - a type, in all 
         if bound["length"] is None:
             return f"must be {sign} {limit}"
         return f"must have {sign} {counted(int(limit), _PARTS.get(bound['kind'], 'part'))}"
+    if message.endswith(f"matching regex {UUID_PATTERN!r}"):
+        return "must be a UUID in lower case"
     found = _UNKNOWN.fullmatch(message)
     if found is None:
         return message

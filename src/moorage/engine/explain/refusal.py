@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
 from moorage.domain.disclosure import EXACT
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.explain import Conflict, Stage
 from moorage.engine.explain.conflicts import (
     POLICY,
@@ -15,6 +17,7 @@ from moorage.engine.explain.conflicts import (
     binding_classes,
     elements,
     on_empty_hosts,
+    without_elements,
 )
 from moorage.engine.explain.element_facts import demand_text, fleet_facts, policy_rejections
 from moorage.engine.explain.relaxations import find_relaxations
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from moorage.domain.disclosure import Disclosure
     from moorage.domain.explain import Relaxation
-    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.explain.conflicts import Core
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import SupportsSolve
@@ -34,6 +36,14 @@ UNDECIDED = "undecided"
 FEASIBLE = "feasible"
 _RESERVED_SHARE: Final = 3
 """One part in this many of the time is reserved for relaxations."""
+_GIVERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        MemberKind.SLICE: "server that offers slices",
+        MemberKind.VOLUME: "pool that gives such volumes (a compute node gives none)",
+        MemberKind.PORT: "provider that gives such ports",
+    }
+)
+"""Kind of members -> what they are placed on, if that is no host."""
 NO_SMALL_CHANGE: Final = "no single small change makes it fit"
 
 
@@ -83,7 +93,7 @@ def explain(
         relaxations=found,
         considered=built.considered,
         rejected={**built.rejected, **policy_rejections(built)},
-        note=_note(built.request, verdict, cores, found, left=left),
+        note=_note(built, verdict, cores, found, left=left),
     )
 
 
@@ -112,7 +122,7 @@ def _conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
 
 
 def _note(
-    request: EnsembleRequest,
+    built: BuiltProblem,
     verdict: str,
     cores: tuple[Core, ...],
     found: tuple[Relaxation, ...],
@@ -122,12 +132,21 @@ def _note(
     if verdict != INFEASIBLE:
         return ""
     if left is False:
-        slices = all(role.is_slice for role in request.every_choice)
-        what = "server that offers slices" if slices else "host"
-        return f"no {what} is open to this request, whatever is set aside"
+        who, what = _shut_out(built)
+        return f"no {what} is open to {who}, whatever is set aside"
     if left is None:
         return "time ran out: there may be further conflicts"
     if not found:
         several = "the conflicts are independent: " if len(cores) > 1 else ""
         return f"{several}{NO_SMALL_CHANGE}"
     return ""
+
+
+def _shut_out(built: BuiltProblem) -> tuple[str, str]:
+    """The first role that has no place whatever is set aside, and what it needs one of."""
+    bare = without_elements(built, frozenset(elements(built))).problem
+    open_to = {name: bool(bare.allowed[number].any()) for number, name in enumerate(bare.roles)}
+    for role in built.request.roles:
+        if not (role.alternatives or open_to.get(role.name, True)):
+            return f"role {role.name}", _GIVERS.get(role.kind, "host")
+    return "this request", "host"

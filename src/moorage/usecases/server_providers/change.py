@@ -155,7 +155,8 @@ def _check(offer: ServerOffer) -> None:
     for name in offer.resources:
         if not is_custom_name(name):
             raise InvalidDescription(
-                f"a server offers custom resource classes only, CUSTOM_..., not {name}",
+                "a server offers custom resource classes only, CUSTOM_ and capitals, digits or _,"
+                f" not {name}",
                 path=f"{_RESOURCES}.{name}",
             )
     if SHARING_TRAIT in offer.traits:

@@ -105,6 +105,10 @@ def report_slice(
             outcome = fail(env, caller, claim_id, report.reason, access=access, dry_run=dry_run)
         else:
             outcome = end(env, caller, claim_id, access=access, dry_run=dry_run)
+    except NotFound as error:
+        if error.kind not in {"claim", "ensemble"}:
+            raise
+        raise NotFound("slice", claim_id) from None
     except (HoldExpired, WrongState) as error:
         # The command that is named is of the slice's project, and may name its ensemble.
         what, _, _ = error.message.partition("; to ")
