@@ -22,14 +22,16 @@ class Operator:
         self.connection = connection(cloud.layout)
         self.nova = self.connection.compute
         self.nova.default_microversion = "2.96"
+        # Its versions are asked here, once: later the service may be away for a moment.
+        self.placement = self.connection.placement
 
     def host(self, server: str) -> str:
         return str(self.nova.get_server(server).hypervisor_hostname)
 
     def allocations(self, consumer: str) -> dict[str, dict[str, int]]:
         """Amounts by the name of the provider."""
-        names = {one.id: one.name for one in self.connection.placement.resource_providers()}
-        answer = self.connection.placement.get(f"/allocations/{consumer}").json()
+        names = {one.id: one.name for one in self.placement.resource_providers()}
+        answer = self.placement.get(f"/allocations/{consumer}").json()
         return {
             names[provider]: amounts["resources"]
             for provider, amounts in answer["allocations"].items()
@@ -37,16 +39,15 @@ class Operator:
 
     def usages(self) -> dict[str, dict[str, int]]:
         """What is allocated on each compute; zeros are left out."""
-        placement = self.connection.placement
         return {
             one.name: {
                 name: used
-                for name, used in placement.get(f"/resource_providers/{one.id}/usages")
+                for name, used in self.placement.get(f"/resource_providers/{one.id}/usages")
                 .json()["usages"]
                 .items()
                 if used
             }
-            for one in placement.resource_providers()
+            for one in self.placement.resource_providers()
         }
 
 
