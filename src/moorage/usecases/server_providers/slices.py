@@ -110,9 +110,12 @@ def report_slice(
             raise
         raise NotFound("slice", claim_id) from None
     except (HoldExpired, WrongState) as error:
-        # The command that is named is of the slice's project, and may name its ensemble.
-        what, _, _ = error.message.partition("; to ")
-        raise type(error)(f"{what}{to_see_slices(record.server_id)}") from None
+        # Their sentences are for the slice's project, and may name its ensemble.
+        state = env.store.claim(claim_id).state_at(env.store.now())
+        raise type(error)(
+            f"the slice is {state}, and cannot be {report.state} now"
+            f"{to_see_slices(record.server_id)}"
+        ) from None
     return _of_claim(record, outcome.claim, outcome.claim.state)
 
 
