@@ -86,7 +86,7 @@ class CpSat:
         solver.parameters.random_seed = seed % 2**31
         solver.parameters.max_deterministic_time = seconds * DETERMINISTIC
         solver.parameters.max_time_in_seconds = seconds
-        # Otherwise presolve exploits symmetries without regard to the limit: seconds for many hosts.
+        # Otherwise presolve exploits symmetries whatever the limit: for seconds, if hosts are many.
         solver.parameters.keep_symmetry_in_presolve = True
         bound = known.bound if known.hosts is not None else lower_bound(stated.numbers)
         progress = None
