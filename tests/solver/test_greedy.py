@@ -144,3 +144,23 @@ def test_members_that_prefer_one_domain_start_where_all_of_them_fit() -> None:
     found = Greedy(polishing=0).solve(built.problem, time_limit=LIMIT, seed=0)
     assert found.hosts is not None
     assert found.hosts.tolist() == [2, 3, 4]
+
+
+def test_a_restart_improves_an_answer_that_is_not_proved_the_best() -> None:
+    # The roomiest rack comes first, and there two of the three share a host.
+    fleet = racks({"few": (16, 8), "many": (8, 8, 8)})
+    near = statement("near", "affinity", "a", level="rack")
+    built = build_on_terrain(request({"a": (3, {"VCPU": 8})}, [near]), fleet)
+    first = Greedy(improving=0).solve(built.problem, time_limit=LIMIT, seed=0)
+    assert (first.value, first.proven) == (1, False)
+    found = Greedy().solve(built.problem, time_limit=LIMIT, seed=0)
+    assert (found.value, found.proven) == (0, True)
+
+
+def test_counting_proves_what_the_first_attempt_cannot_place() -> None:
+    apart = statement("apart", "anti-affinity", "a", level="rack")
+    built = build_on_terrain(
+        request({"a": (3, {"VCPU": 8})}, [apart]), racks({"r1": (8, 8), "r2": (8, 8)})
+    )
+    found = Greedy().solve(built.problem, time_limit=LIMIT, seed=0)
+    assert (found.verdict, found.solver) == (Verdict.INFEASIBLE, "counting")

@@ -1,4 +1,4 @@
-"""A greedy search with restarts, in columns: fast answers, no proofs.
+"""A greedy search with restarts, in columns: fast answers, and proofs by counting.
 
 Members that must share a domain form a block; scarce blocks go first, and within a block
 scarce members, so an anchor stands before its partners. A block is placed whole or not at
@@ -6,6 +6,9 @@ all: when its first choice of domain leaves a partner without a host, the block 
 that domain left out. A block that finds no place at all goes to the front, and the search
 starts again, with a little seeded noise. It also starts again a few times after an answer
 that is not proved the best: a restart costs far less than an exact solve.
+
+Counting may prove that there is no placement. It costs as much as an attempt, and most
+requests are placed at the first one: so it comes before the second.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 from moorage.domain import search_progress
 from moorage.domain.period import SECOND
 from moorage.engine.joint.cost import cost, satisfies
+from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.problem_index import index_problem
 from moorage.policies.primitives import SameDomain
@@ -63,7 +67,7 @@ class Greedy:
     name: str = "greedy"
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
-        """A placement that meets every required primitive, or `unknown`."""
+        """A placement that meets every required primitive, `unknown`, or a proof by counting."""
         started = time.monotonic()
         deadline = started + time_limit / SECOND
         numbers = index_problem(problem)
@@ -71,6 +75,9 @@ class Greedy:
         least = lower_bound(numbers)
         best = Outcome(Verdict.UNKNOWN, self.name)
         for rows in islice(self._answers(numbers, noise, deadline, least), 1 + self.improving):
+            if rows is None:
+                best = Outcome(Verdict.INFEASIBLE, "counting")
+                break
             value = int(cost(problem, rows[None, :])[0])
             if best.hosts is None or value < best.value:
                 bound = min(value, least)
@@ -82,8 +89,8 @@ class Greedy:
 
     def _answers(
         self, numbers: ProblemIndex, noise: np.random.Generator, deadline: float, least: int
-    ) -> Iterator[Ints]:
-        """[M] rows of each restart that places every member."""
+    ) -> Iterator[Ints | None]:
+        """[M] rows of each attempt that places every member; None: it is proved that none can."""
         partial = Partial(numbers, self.scatter)
         blocks = _blocks(partial)
         failures = dict.fromkeys(blocks, 0)
@@ -99,11 +106,15 @@ class Greedy:
                 order = sorted(blocks, key=partial.share_of, reverse=True)
             spread = 0.0 if attempt == 0 else 2.0 * attempt
             stuck = self._place_all(partial, order, noise, spread)
-            if stuck is not None:
-                failures[stuck] += 1
-            elif satisfies(numbers.problem, partial.row_of[None, :])[0]:
+            if stuck is None and satisfies(numbers.problem, partial.row_of[None, :])[0]:
                 self._polish(partial, deadline, least)
                 yield partial.row_of
+                continue
+            if stuck is not None:
+                failures[stuck] += 1
+            if not attempt and refuted(numbers.problem):
+                yield None
+                return
 
     def _place_all(
         self, partial: Partial, order: list[Block], noise: np.random.Generator, spread: float

@@ -1,7 +1,7 @@
-"""All solvers in sequence: counting, greedy search, then an exact solver.
+"""The solvers in sequence: greedy search with counting, then an exact solver.
 
-Most requests never reach the exact solver: counting refutes what cannot be, and a greedy answer
-whose cost meets the lower bound is the best there is.
+Most requests never reach the exact solver: a greedy answer whose cost meets the lower bound is the
+best there is, and counting refutes what cannot be.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from moorage.domain import search_progress
 from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
-from moorage.engine.joint.counting import refuted
-from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.problem import Verdict
 from moorage.solver.greedy import Greedy
 from moorage.solver.strategies import better
 
 if TYPE_CHECKING:
     from moorage.domain.period import Duration
-    from moorage.engine.joint.problem import Problem, SupportsSolve
+    from moorage.engine.joint.problem import Outcome, Problem, SupportsSolve
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,6 @@ class Portfolio:
 
     def _solve(self, problem: Problem, time_limit: Duration, seed: int) -> Outcome:
         started = time.monotonic()
-        if refuted(problem):
-            return _ended(Outcome(Verdict.INFEASIBLE, "counting"), started)
         quick = self.greedy.solve(problem, time_limit=time_limit, seed=seed)
         left = time_limit - int(_since(started) / 1000 * SECOND)
         if quick.verdict is Verdict.FEASIBLE:

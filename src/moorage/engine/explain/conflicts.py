@@ -70,9 +70,11 @@ class Oracle:
     def feasible(self, problem: Problem) -> bool | None:
         """True with a placement, False with a proof, None if neither was found in time."""
         bare = any_placement(problem)
+        if refuted(bare):
+            return False
         seconds = min(self.seconds_left(), self.max_seconds)
         if seconds <= 0:
-            return False if refuted(bare) else None
+            return None
         try:
             limit = int(seconds * SECOND)
             outcome = solve(self.solver, bare, time_limit=limit, seed=self.seed)
