@@ -15,6 +15,7 @@ same zone 2, otherwise 3. Hosts without a domain at a level share none there.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, UnknownName
@@ -153,6 +154,11 @@ class Topology:
         if distance >= len(upwards):
             return None
         return Level(tree, upwards[distance], or_below=distance > 0)
+
+    @cached_property
+    def every_level(self) -> tuple[Level, ...]:
+        """The levels of all trees, each tree's from the top down."""
+        return tuple(Level(tree, name) for tree, names in self.levels.items() for name in names)
 
     def upwards(self, tree: str) -> tuple[str, ...]:
         """The levels of a tree from `host` up."""

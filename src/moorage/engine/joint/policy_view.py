@@ -58,10 +58,7 @@ class TerrainView:
 
     def domains(self, level: Level) -> Sequence[int]:
         """Per host the number of its domain, or -1."""
-        found = self._cache.get(level)
-        if found is None:
-            found = self._cache[level] = self.terrain.domains(level).tolist()
-        return found  # type: ignore[return-value]  # lists of integers only under a level
+        return self.terrain.domain_list(level)
 
     def domain_name(self, level: Level, domain: int) -> str:
         """The name of a domain number."""

@@ -89,6 +89,8 @@ class Terrain:
     all."""
     _or_below: dict[Level, Domains] = field(default_factory=dict, repr=False)
     """Cache of levels with `or_below`; bookings do not change them."""
+    _lists: dict[Level, list[int]] = field(default_factory=dict, repr=False)
+    """Cache of `domain_list`."""
     _hosts: _Hosts | None = field(default=None, repr=False)
     """What later snapshots with these hosts know of them as well."""
 
@@ -106,6 +108,13 @@ class Terrain:
         if level.or_below:
             return self._domains_or_below(level).numbers.astype(np.int64)
         return self.levels[level][0]
+
+    def domain_list(self, level: Level) -> Sequence[int]:
+        """`domains` as integers, for those who look at one host after the other."""
+        found = self._lists.get(level)
+        if found is None:
+            found = self._lists[level] = self.domains(level).tolist()
+        return found
 
     def domain_name(self, level: Level, domain: int) -> str:
         """The name of a domain number."""
@@ -212,7 +221,6 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     )
     hosts = _hosts(snapshot, _servers(snapshot, request, usable), pools=pools)
     rows = hosts.rows
-    domains = snapshot.domains if hosts.servers else snapshot.domains_of_hosts
     words = set(_named_strings(request)) | ({SHARING_TRAIT} if pools else set())
     topology = snapshot.topology
     devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
@@ -233,10 +241,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             if name in words
         },
         topology=topology,
-        levels={
-            level: (domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
-            for level in _levels(topology)
-        },
+        levels=hosts.levels or _levels_of_rows(snapshot, rows),
         occupants_of=_occupants(snapshot, rows, request.period),
         occupied=lambda forbids, without: snapshot.roots_with(
             forbids, request.period, without=without
@@ -244,8 +249,20 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         devices=devices,
         standing_on=_standing_on(snapshot, rows) if hosts.servers else None,
         usable={project: np.isin(rows, some) for project, some in usable.items()},
+        _lists=hosts.lists if hosts.levels else {},
         _hosts=hosts,
     )
+
+
+def _levels_of_rows(
+    snapshot: Snapshot, rows: Ints, *, servers: bool = True
+) -> Mapping[Level, tuple[Ints, tuple[str, ...]]]:
+    """`Terrain.levels` of these rows of the snapshot; `servers`: some are of server providers."""
+    domains = snapshot.domains if servers else snapshot.domains_of_hosts
+    return {
+        level: (domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
+        for level in snapshot.topology.every_level
+    }
 
 
 def level_columns(
@@ -255,7 +272,7 @@ def level_columns(
     on = np.arange(len(names)) if standing_on is None else standing_on
     somewhere, root = on >= 0, on.astype(np.int32)
     found = {}
-    for level in _levels(topology):
+    for level in topology.every_level:
         domains = domains_at(topology, level, names=names, root=root, alive=somewhere)
         found[level] = (domains.numbers.astype(np.int64), domains.names)
     return found
@@ -263,8 +280,12 @@ def level_columns(
 
 @dataclass(frozen=True, eq=False)
 class _Hosts:
-    """The rows of a fleet's terrains; valid while roots, sharing and server providers stay."""
+    """The rows of a fleet's terrains.
 
+    Valid while the topology, the roots, sharing and server providers stay.
+    """
+
+    topology: Topology
     sharing: Bools | None
     offered_by: Mapping[int, str]
     servers: tuple[int, ...]
@@ -273,6 +294,10 @@ class _Hosts:
     """Their rows in the snapshot."""
     uuids: tuple[str, ...]
     names: tuple[str, ...]
+    levels: Mapping[Level, tuple[Ints, tuple[str, ...]]]
+    """As `Terrain.levels`. Empty if there are server providers: their servers may move."""
+    lists: dict[Level, list[int]] = field(default_factory=dict)
+    """As `Terrain._lists`."""
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -315,6 +340,7 @@ def _hosts(snapshot: Snapshot, servers: tuple[int, ...], *, pools: bool) -> _Hos
     kept = snapshot.cache.get(key)
     if (
         not isinstance(kept, _Hosts)
+        or kept.topology is not snapshot.topology
         or kept.sharing is not sharing
         or kept.offered_by is not offered
         or kept.servers != servers
@@ -324,7 +350,10 @@ def _hosts(snapshot: Snapshot, servers: tuple[int, ...], *, pools: bool) -> _Hos
         rows = np.concatenate((rows, np.array(servers, dtype=np.int64)))
         uuids = tuple(snapshot.uuids[row] for row in rows.tolist())
         names = tuple(snapshot.names[row] for row in rows.tolist())
-        kept = snapshot.cache[key] = _Hosts(sharing, offered, servers, rows, uuids, names)
+        levels = {} if servers else _levels_of_rows(snapshot, rows, servers=False)
+        kept = snapshot.cache[key] = _Hosts(
+            snapshot.topology, sharing, offered, servers, rows, uuids, names, levels
+        )
     return kept
 
 
@@ -357,12 +386,6 @@ def _occupants(
         return tuple(one for one in snapshot.state(host).occupants if one.consumer in live)
 
     return of
-
-
-def _levels(topology: Topology) -> Iterator[Level]:
-    for tree, names in topology.levels.items():
-        for name in names:
-            yield Level(tree, name)
 
 
 def _named_strings(request: EnsembleRequest) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
@@ -24,6 +25,7 @@ LENGTH: Final = 5
 """Length of a label. With 32^5 labels, two of 60 domains collide in one of 19,000 ensembles."""
 
 
+@lru_cache(maxsize=4096)
 def label(salt: str, level: Level, name: str) -> str:
     """The opaque label of a domain (or host) in one ensemble: `r-a1f9k` for a rack."""
     text = f"{level.tree}\x00{level.name}\x00{name}"
@@ -46,13 +48,11 @@ def domains_of(snapshot: Snapshot, row: int) -> dict[Level, str]:
     found = {Level(tree, SERVER): snapshot.names[row] for tree in trees if at != row}
     if at == NOWHERE:
         return found
-    host = snapshot.names[at]
-    found |= {Level(tree, HOST): host for tree in trees}
-    for tree, levels in topology.levels.items():
-        for name in levels:
-            domain = topology.domain_of(host, Level(tree, name))
-            if domain is not None:
-                found[Level(tree, name)] = domain
+    found |= {Level(tree, HOST): snapshot.names[at] for tree in trees}
+    for level in topology.every_level:
+        number = int(snapshot.domains_of_hosts(level)[at])
+        if number >= 0:
+            found[level] = snapshot.domain_names(level)[number]
     return found
 
 
