@@ -5,6 +5,8 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Index, Integer, String, Text, text
 from sqlalchemy.dialects.mysql import LONGTEXT
 
+from moorage.store.database.statements import StateText
+
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A running number; SQLite counts by itself only in a column of exactly this type."""
 
@@ -14,6 +16,7 @@ def text_column(length: int) -> String:
     return String(length).with_variant(String(length, collation="C"), "postgresql")
 
 
+STATE = StateText()
 LONG = Text().with_variant(LONGTEXT(), "mysql")  # MariaDB's plain TEXT ends at 64 KB
 UUID = text_column(36)
 NAME = text_column(255)
