@@ -71,6 +71,9 @@ _PLACES_GONE: Final = and_(
 _x, _t = tables.explanations.c, tables.templates.c
 # What workers ask again and again, in every process: worded once.
 _DUE_DECISIONS: Final = due_rows(_d.expires_at).where(_d.state == DecisionState.HELD.value)
+_CLAIMS_OF_DECISION: Final = (
+    select(_c.body).where(_c.decision_id == bindparam("of")).order_by(_c.number)
+)
 _DUE_CLAIMS: Final = due_rows(_c.lapses_at).where(_c.state == ClaimState.BUILDING.value)
 _EXCLUSIVE_REVISION: Final = select(
     tables.ledger.c.exclusive_revision,
@@ -225,10 +228,9 @@ class EnsembleQueries(Reader):
 
     def claims(self, *, decision_id: str, page: Page | None = None) -> Sequence[Claim]:
         table, shape = tables.claims, stored_bodies.CLAIM
-        wanted = matching(table, decision_id=decision_id)
         if page is not None:
-            return self._listed(table, shape, wanted, page)
-        return self._every(shape, wanted.order_by(table.c.number))
+            return self._listed(table, shape, matching(table, decision_id=decision_id), page)
+        return self._every(shape, _CLAIMS_OF_DECISION, of=decision_id)
 
     def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
         return self._explained(_x.id == explanation_id, explanation_id)

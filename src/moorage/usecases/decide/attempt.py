@@ -9,7 +9,12 @@ from moorage.domain import deadline, search_progress
 from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import SECOND
-from moorage.usecases.decide.decision import DecisionBasis, decision_for, held_quota_conditions
+from moorage.usecases.decide.decision import (
+    DecisionBasis,
+    check_held_quota,
+    decision_for,
+    held_quota_conditions,
+)
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.reliance import reliance
 from moorage.usecases.decide.search_plan import SearchPlan
@@ -107,6 +112,8 @@ class AttemptMaker:
         answer = DecisionBasis(snapshot, member_places, result.placement, before, result)
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
         if self.dry_run:
+            if proposal.promise is None:
+                check_held_quota(env, proposal.ensemble, answer)
             return Attempt(observation, result, decision)
         changeset = replace(
             _relying(answer),

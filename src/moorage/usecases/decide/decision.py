@@ -50,18 +50,11 @@ def decision_for(
     identity: RequestIdentity,
     hold: Duration,
 ) -> Decision:
-    """The decision with the places of a verified placement.
-
-    Raises:
-        QuotaExceeded: the project holds too many places.
-        OtherQuotaExceeded: another project of the ensemble does.
-    """
+    """The decision with the places of a verified placement."""
     snapshot, member_places, found = answer.snapshot, answer.member_places, answer.placement
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
     held = _to_hold(ensemble, found, member_places)
-    if proposal.promise is None:
-        _check_quota(env, ensemble, held, released=_held(ensemble, member_places))
     more = _additional(env, found, options)
     # The hold begins when the placement is found, not when the request came in.
     now = env.store.now()
@@ -254,10 +247,15 @@ def _held(ensemble: Ensemble, member_places: MemberPlaces) -> Counter[str]:
     )
 
 
-def _check_quota(
-    env: Environment, ensemble: Ensemble, held: Counter[str], *, released: Counter[str]
-) -> None:
-    for project, requested in held.items():
+def check_held_quota(env: Environment, ensemble: Ensemble, answer: DecisionBasis) -> None:
+    """Check what `held_quota_conditions` would, of a decision that is not written.
+
+    Raises:
+        QuotaExceeded: the project would hold too many places.
+        OtherQuotaExceeded: another project of the ensemble would.
+    """
+    released = _held(ensemble, answer.member_places)
+    for project, requested in _to_hold(ensemble, answer.placement, answer.member_places).items():
         limit = held_limit(env, project)
         used = env.store.held(project) - released[project]
         if used + requested > limit:
