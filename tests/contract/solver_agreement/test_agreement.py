@@ -53,7 +53,7 @@ def test_greedy_answers_are_valid_and_bounds_are_below_the_truth(chunk: int) -> 
     for seed, built, truth in problems(chunk):
         found = check_answer(Greedy(), built, seed, exact=False, truth=truth)
         if truth.verdict is Verdict.INFEASIBLE:
-            assert found.verdict is Verdict.UNKNOWN, seed
+            assert found.verdict is not Verdict.FEASIBLE, seed
             continue
         assert not refuted(built.problem), f"seed {seed}: refuted, truly {truth}"
         assert lower_bound(index_problem(built.problem)) <= truth.value, seed
