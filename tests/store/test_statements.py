@@ -93,6 +93,32 @@ def test_states_are_part_of_the_text() -> None:
         assert list(worded.arguments({"is": "a", "was": "b"})) == ["a", "b"]
 
 
+def test_each_place_of_a_statement_has_its_own_state() -> None:
+    """Also where only one of two is a word, and whichever was worded first."""
+    speech = StatementCompiler(sqlite.dialect(paramstyle="qmark"))
+    for first, second in (("active", "it's"), ("it's", "active"), ("closed", "active")):
+        statement = select(ROWS.body).where(ROWS.state != first, ROWS.state != second)
+        found = speech.compiled(statement, {})
+        where = found.text.partition("WHERE ")[2]
+        for value in found.arguments({}):
+            where = where.replace("?", repr(value), 1)
+        assert where == f"leases.state != {first!r} AND leases.state != {second!r}"
+
+
+def test_an_engine_of_sqlalchemy_reads_and_writes_the_states_that_it_is_given() -> None:
+    """It keeps the text of a statement for all values that it may be run with."""
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    tables.claims.create(engine)
+    with engine.connect() as connection:
+        for state in ("building", "active"):
+            row = {"id": state, "decision_id": "", "lapses_at": 1, "body": ""}
+            connection.execute(tables.claims.insert().values(state=state, **row))
+        for state in ("building", "active"):
+            found = select(tables.claims.c.id).where(tables.claims.c.state == state)
+            assert connection.scalars(found).all() == [state]
+    engine.dispose()
+
+
 def test_sqlite_finds_rows_by_an_index_of_some_states() -> None:
     backend_text = str(
         StatementCompiler(sqlite.dialect(paramstyle="qmark"))

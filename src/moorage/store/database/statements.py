@@ -9,7 +9,6 @@ values in them: SQLAlchemy's own cache key (`HasCacheKey`) tells what they have 
 
 from __future__ import annotations
 
-import re
 from collections import namedtuple
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -24,11 +23,8 @@ from sqlalchemy import (
     ColumnElement,
     Insert,
     Select,
-    String,
     Text,
-    TypeDecorator,
     bindparam,
-    literal_column,
 )
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import operators, visitors
@@ -38,7 +34,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ClauseElement, Dialect
     from sqlalchemy.sql.compiler import SQLCompiler
-    from sqlalchemy.types import TypeEngine
 
 IN_LIST: Final = 500
 """Values of one IN list: few enough for every database."""
@@ -60,42 +55,6 @@ def only_chunk(values: Iterable[str]) -> Sequence[list[str]]:
 
 Parameters: TypeAlias = "Mapping[str, Any]"
 
-
-_STATE_LENGTH: Final = 16
-
-
-class StateText(TypeDecorator[str]):
-    """The type of columns with the ledger's own words for states, of which there are few.
-
-    A word that a statement compares such a column with is part of the statement's text. With a
-    parameter in its place, SQLite prepares the statement anew at each use if the column is in the
-    condition of an index, and PostgreSQL does not use that index in plans that it keeps.
-    """
-
-    impl = String
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """See `TypeDecorator`. Compared byte by byte everywhere."""
-        collation = "C" if dialect.name == "postgresql" else None
-        return dialect.type_descriptor(String(_STATE_LENGTH, collation=collation))
-
-    def bind_expression(self, bindvalue: BindParameter[str]) -> ColumnElement[str]:
-        """See `TypeEngine`: what SQLAlchemy writes in place of a parameter of this type."""
-        if not has_word(bindvalue):
-            return bindvalue
-        return literal_column(f"'{bindvalue.effective_value}'", self)
-
-
-def has_word(bound: BindParameter[Any]) -> bool:
-    """Whether a parameter is a word for a state that the statement itself has."""
-    if not isinstance(bound.type, StateText) or bound.required or bound.expanding:
-        return False
-    value = bound.effective_value
-    return isinstance(value, str) and _WORD.fullmatch(value) is not None
-
-
-_WORD: Final = re.compile("[a-z_]+")
 _LIST: Final = " /* list */"
 """Follows the one placeholder of a list, which is repeated as often as the list is long."""
 
@@ -304,11 +263,9 @@ class StatementCompiler:
         if key is None or any(one.expanding for one in key.bindparams):
             # The text of a list depends on its length.
             return _Statement.of(construct, arrays=self._arrays)
-        words = tuple([one.effective_value for one in key.bindparams if has_word(one)])
-        pattern = self._patterns.get((key.key, words))
+        pattern = self._patterns.get(key.key)
         if pattern is None:
-            pattern = self._pattern(construct, key.bindparams)
-            self._patterns[key.key, words] = pattern
+            pattern = self._patterns[key.key] = self._pattern(construct, key.bindparams)
         return pattern.with_values(key.bindparams)
 
     def _pattern(self, construct: ClauseElement, values: Sequence[BindParameter[Any]]) -> _Pattern:
