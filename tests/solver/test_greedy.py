@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.domain import search_progress
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.topology import Attachment, Domain, Topology
@@ -155,6 +156,22 @@ def test_a_restart_improves_an_answer_that_is_not_proved_the_best() -> None:
     assert (first.value, first.proven) == (1, False)
     found = Greedy().solve(built.problem, time_limit=LIMIT, seed=0)
     assert (found.value, found.proven) == (0, True)
+
+
+def test_an_answer_is_improved_for_a_part_of_the_time_limit_only() -> None:
+    """An attempt that would take longer is not begun: it cannot be ended, and time may run out."""
+    fleet = racks({f"r{rack}": (40,) * 20 for rack in range(20)})
+    near = statement("near", "affinity", "a", level="rack", weight=1)
+    built = build_on_terrain(request({"a": (200, {"VCPU": 7})}, [near]), fleet)
+    first = Greedy(improving=0).solve(built.problem, time_limit=LIMIT, seed=0)
+    assert not first.proven
+    first = Greedy(improving=0).solve(built.problem, time_limit=LIMIT, seed=0)  # the loops are warm
+    limit = int(2 * first.wall_ms / 1000 * SECOND)
+    for time_limit, attempts in ((limit, 1), (LIMIT, 5)):
+        seen: list[search_progress.SearchProgress] = []
+        with search_progress.listening(seen.append):
+            Greedy().solve(built.problem, time_limit=time_limit, seed=0)
+        assert sum(one.value is None for one in seen) == attempts
 
 
 def test_counting_proves_what_the_first_attempt_cannot_place() -> None:

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -45,6 +44,9 @@ if TYPE_CHECKING:
 
 Block = tuple[int, ...]
 
+IMPROVING: Final = 5
+"""Restarts after the first answer may take one part in this many of the time limit."""
+
 
 @dataclass(frozen=True)
 class Greedy:
@@ -57,7 +59,7 @@ class Greedy:
     attempts: int = 24
     domains_tried: int = 12
     improving: int = 4
-    """Restarts after the first answer, if it is not proved the best."""
+    """Restarts after the first answer, if it is not proved the best; see `IMPROVING`."""
     polishing: int = 3
     """Rounds of moving single members to cheaper hosts."""
     scatter: int | None = None
@@ -74,23 +76,37 @@ class Greedy:
         noise = np.random.default_rng(seed)
         least = lower_bound(numbers)
         best = Outcome(Verdict.UNKNOWN, self.name)
-        for rows in islice(self._answers(numbers, noise, deadline, least), 1 + self.improving):
-            if rows is None:
+        began, until, left = started, deadline, self.improving
+        for attempt, rows in enumerate(self._attempts(numbers, noise, deadline, least)):
+            now = time.monotonic()
+            if rows is not None:
+                if best.hosts is None:
+                    until = min(deadline, now + time_limit / SECOND / IMPROVING)
+                best = self._better(problem, best, rows, least)
+            elif not attempt and refuted(problem):
                 best = Outcome(Verdict.INFEASIBLE, "counting")
                 break
-            value = int(cost(problem, rows[None, :])[0])
-            if best.hosts is None or value < best.value:
-                bound = min(value, least)
-                best = Outcome(Verdict.FEASIBLE, self.name, rows, value=value, bound=bound)
-                search_progress.report(self.name, value, bound)
-            if best.proven:
-                break
+            if best.hosts is not None:
+                # An attempt takes about as long as the one before it.
+                if best.proven or not left or now + (now - began) > until:
+                    break
+                left -= 1
+            began = time.monotonic()
         return replace(best, wall_ms=(time.monotonic() - started) * 1000)
 
-    def _answers(
+    def _better(self, problem: Problem, best: Outcome, rows: Ints, least: int) -> Outcome:
+        """The better one of the best answer so far and that of another attempt."""
+        value = int(cost(problem, rows[None, :])[0])
+        if best.hosts is not None and best.value <= value:
+            return best
+        bound = min(value, least)
+        search_progress.report(self.name, value, bound)
+        return Outcome(Verdict.FEASIBLE, self.name, rows, value=value, bound=bound)
+
+    def _attempts(
         self, numbers: ProblemIndex, noise: np.random.Generator, deadline: float, least: int
     ) -> Iterator[Ints | None]:
-        """[M] rows of each attempt that places every member; None: it is proved that none can."""
+        """Per attempt the [M] rows of a valid placement, or None."""
         partial = Partial(numbers, self.scatter)
         blocks = _blocks(partial)
         failures = dict.fromkeys(blocks, 0)
@@ -112,9 +128,7 @@ class Greedy:
                 continue
             if stuck is not None:
                 failures[stuck] += 1
-            if not attempt and refuted(numbers.problem):
-                yield None
-                return
+            yield None
 
     def _place_all(
         self, partial: Partial, order: list[Block], noise: np.random.Generator, spread: float
