@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, Column, Index, Integer, String, Text, literal_column, text
+from sqlalchemy import BigInteger, Column, Index, Integer, String, Text, text
 from sqlalchemy.dialects.mysql import LONGTEXT
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class StateText(String):
 def _word_itself(operand: object) -> object:
     """A word as it is written in SQL; other operands as they are."""
     if isinstance(operand, str) and _WORD.fullmatch(operand):
-        return literal_column(f"'{operand}'")
+        # Not `literal_column`: a join takes that for a column of a table that it cannot find.
+        return text(f"'{operand}'")
     return operand
 
 
