@@ -82,6 +82,29 @@ def test_an_ensemble_is_found_by_name_and_shown(sim: Any, web: str) -> None:
     assert name in sim("ensemble", "list").out
 
 
+KINDS = """\
+name: {name}
+members:
+  - {{name: db, flavor: m1.small}}
+  - {{name: gate, alternatives: [{{kind: slice, resources: {{DISK_GB: 1}}}}, {{flavor: m1.small}}]}}
+"""
+
+
+def test_kinds_of_members_are_shown_where_not_all_are_servers(
+    sim: Any, web: str, tmp_path: Path
+) -> None:
+    assert " kind " not in sim("ensemble", "show", web).out
+    file, name = tmp_path / "kinds.yaml", f"kinds-{web[:8]}"
+    file.write_text(KINDS.format(name=name), encoding="utf-8")
+    made = sim("ensemble", "create", "-f", str(file), "--describe-only")
+    assert made.status == 0, made
+    lines = [line.split() for line in sim("ensemble", "show", name).out.splitlines()]
+    assert ["role", "kind", "count", "flavor", "resources"] in lines
+    assert ["0", "slice", "0", "-", "DISK_GB=1"] in lines
+    assert sum(line[1:2] == ["server"] for line in lines) == 2
+    assert sim("ensemble", "delete", name).status == 0
+
+
 def test_the_map_shows_both_on_different_racks(sim: Any, web: str) -> None:
     heads, _, *rows = sim("ensemble", "show", web, "--map").out.splitlines()
     assert len(re.findall(r"rack r\d", heads)) == 2
@@ -140,6 +163,8 @@ def test_claims_from_building_to_active_and_failed(sim: Any, web: str) -> None:
     active = sim("claim", "set", claim, "--active", "--server", server)
     assert active.out == f"claim {claim}  web[0]  active  server {server}\n"
     assert sim("claim", "set", claim, "--failed").status == 4
+    for words in (("--failed", "--server", server), ("--ended", "--server", server), ("--active",)):
+        assert sim("claim", "set", claim, *words).status == 2
     assert server in sim("claim", "show", claim).out
     second = sim("claim", "create", web, "web[1]", "--flavor", "m1.small").out.split()[1]
     assert sim("claim", "set", second, "--failed").out == f"claim {second}  web[1]  failed\n"

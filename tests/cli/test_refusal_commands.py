@@ -20,6 +20,7 @@ SENTENCES = [
     refusal_commands.to_accept_share(AWKWARD),
     refusal_commands.to_offer_count(AWKWARD, "web"),
     refusal_commands.to_end_slices(AWKWARD),
+    refusal_commands.to_add_server(AWKWARD, "web", "8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b"),
 ]
 
 

@@ -48,6 +48,24 @@ def test_it_is_set_shown_shared_and_deleted(sim: Any, server: str, games: Any) -
     assert games("server", "provider", "show", server).status == 6
 
 
+def test_it_is_found_by_the_beginning_of_an_id_of_the_list(
+    sim: Any, server: str, games: Any
+) -> None:
+    words = ("server", "provider")
+    assert games(*words, "set", server[:8], "CUSTOM_SESSION=7").status == 6
+    assert games(*words, "set", server, "CUSTOM_SESSION=7", "--share-with", "talk").status == 0
+    (one,) = games.body(*words, "list")["server_providers"]
+    for text in (server[:13], one["id"][:13], one["id"], server):
+        assert games.body(*words, "show", text)["server_provider"]["server_id"] == server
+        assert games.body(*words, "slice", "list", text)["slices"] == []
+        assert sim(*words, "show", text).status == 0, "operators find those of other projects"
+    assert games(*words, "set", server[:13], "CUSTOM_SESSION=8").status == 0
+    for text in (server[:13], one["id"][:13], one["id"]):
+        assert sim.as_tenant("talk")(*words, "show", text).status == 6
+    gone = games(*words, "delete", one["id"][:13])
+    assert (gone.status, gone.out) == (0, f"server {server[:8]}  offers nothing any more\n")
+
+
 SESSIONS = """\
 name: sessions
 members: [{name: s, kind: slice, count: 2, resources: {CUSTOM_SESSION: 1}}]

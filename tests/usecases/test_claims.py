@@ -221,3 +221,39 @@ def test_a_released_decision_says_how_to_get_places(service: Service, held: dict
     (error,) = claim(service, held, "db[0]").json["errors"]
     place = f"moorage decision create {held['ensemble']['name']} --hold 10m"
     assert error["detail"].endswith(f"; to place its members anew: {place}")
+
+
+def test_the_uuid_of_another_server_is_refused(service: Service, held: dict[str, Any]) -> None:
+    first, second = (claim(service, held, f"db[{n}]").json["claim"]["id"] for n in (0, 1))
+    assert end(service, first, status="active", server_id=SERVER).status_code == 200
+    answer = end(service, second, status="active", server_id=SERVER)
+    (error,) = answer.json["errors"]
+    assert (answer.status_code, error["code"]) == (409, "ensemble.duplicate_name")
+    name = held["ensemble"]["name"]
+    assert error["detail"] == (
+        f"UUID {SERVER} is another consumer's already; report that of the server built for db[1];"
+        f" to let that server join where it is: moorage member add {name} --role db"
+        f" --server {SERVER}"
+    )
+    assert service.store.claim(second).server_id is None
+
+
+@pytest.mark.parametrize(
+    ("how", "path"),
+    [
+        ({"status": "active"}, "claim.server_id"),
+        ({"status": "failed", "server_id": SERVER}, "claim.server_id"),
+        ({"status": "ended", "server_id": SERVER}, "claim.server_id"),
+        ({"status": "active", "server_id": SERVER, "reason": "why"}, "claim.status"),
+        ({"status": "active", "server_id": SERVER, "on_failure": "redecide"}, "claim.status"),
+        ({"status": "ended", "reason": "why"}, "claim.status"),
+    ],
+)
+def test_an_outcome_says_nothing_of_another_one(
+    service: Service, held: dict[str, Any], how: dict[str, str], path: str
+) -> None:
+    made = claim(service, held, "db[0]").json["claim"]["id"]
+    answer = end(service, made, **how)
+    (error,) = answer.json["errors"]
+    assert (answer.status_code, error["path"]) == (400, path), error
+    assert service.call("GET", f"/claims/{made}").json["claim"]["status"] == "building"

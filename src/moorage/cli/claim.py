@@ -9,7 +9,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble import newest_decision
 from moorage.cli.lease_text import called
 from moorage.cli.output import Columns, Shown, clock_time, fields, listing, short
-from moorage.cli.parser import ENSEMBLE, Option, Repeated
+from moorage.cli.parser import ENSEMBLE, Option, Repeated, WrongUsage
 from moorage.cli.times import minute
 from moorage.client.lookup import UUID, pick
 from moorage.domain.errors import WrongState
@@ -42,7 +42,7 @@ class Create(Command):
         ENSEMBLE,
         Option("member", metavar="MEMBER", help="such as db[0]"),
         Option("--flavor", help="the server's flavor; a slice, volume or port has none"),
-        Option("--image", help="the server's image"),
+        Option("--image", help="the server's image; a slice, volume or port has none"),
         Repeated("--network", help="the server's network; repeatable"),
         Option("--lifetime", metavar="1h", help="how long the server may take to build"),
         Option(
@@ -185,13 +185,17 @@ class Set(Command):
         what.add_argument("--active", action="store_true", help="it is running; needs --server")
         what.add_argument("--failed", action="store_true", help="it could not be built")
         what.add_argument("--ended", action="store_true", help="it is no server, and gone")
-        parser.add_argument("--server", metavar="UUID", help="its id; also a volume's or port's")
+        parser.add_argument(
+            "--server", metavar="UUID", help="with --active: its id; also a volume's or port's"
+        )
         parser.add_argument(
             "--redecide", action="store_true", help="with --failed: find another place"
         )
         parser.add_argument("--reason", metavar="TEXT", help="with --failed: why")
 
     def act(self, args: argparse.Namespace) -> Shown:
+        if args.active != bool(args.server):
+            raise WrongUsage("goes with --active only, which needs it", path="--server")
         change: dict[str, Any] = {"status": _status(args)}
         if args.server:
             change["server_id"] = args.server

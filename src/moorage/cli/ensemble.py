@@ -19,6 +19,7 @@ from moorage.cli.output import (
 )
 from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE
 from moorage.client.errors import Missing
+from moorage.domain.ensembles import MemberKind
 from moorage.wire.decisions import Assignment
 
 if TYPE_CHECKING:
@@ -222,7 +223,10 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
             *(("headroom", line) for line in headroom_lines(ensemble)),
         ]
     )
-    roles = [row for role in ensemble.members for row in _role_rows(role, members)]
+    every = [one for role in ensemble.members for one in (role, *role.alternatives)]
+    kinds = any(one.kind != MemberKind.SERVER for one in every)
+    roles = [row for role in ensemble.members for row in _role_rows(role, members, kinds=kinds)]
+    columns = ["role", "kind", "#count", "flavor", "image", "resources"]
     met = policy_states(ensemble, members)
     policies = [
         (policy["name"], _selection(policy), " ".join([policy["type"], *_parameters(policy)]), how)
@@ -231,7 +235,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     parts: list[RenderableType] = [
         head,
         "",
-        table(["role", "#count", "flavor", "image", "resources"], roles, quiet=["image"]),
+        table(columns, roles, quiet=["kind", "image"]),
     ]
     if policies:
         parts += ["", table(["policy", "members", "rule", "met"], policies)]
@@ -244,15 +248,21 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     return stack(*parts)
 
 
-def _role_rows(role: Role, members: Sequence[Member]) -> Iterator[tuple[object, ...]]:
+def _role_rows(
+    role: Role, members: Sequence[Member], *, kinds: bool
+) -> Iterator[tuple[object, ...]]:
     """A role, or each of its alternatives, with the number of its members that are placed so."""
+
+    def size(one: Role, image: str) -> tuple[object, ...]:
+        return one.flavor or "-", image, _amounts(one.resources)
+
     if not role.alternatives:
-        yield role.name, role.count, role.flavor or "-", _image(role), _amounts(role.resources)
+        yield role.name, role.kind if kinds else "", role.count, *size(role, _image(role))
         return
-    yield role.name, role.count, "", _image(role), "one of:"
+    yield role.name, "", role.count, "", _image(role), "one of:"
     for number, one in enumerate(role.alternatives):
         placed = sum(each.role == role.name and each.alternative == number for each in members)
-        yield f"  {number}", placed, one.flavor or "-", "", _amounts(one.resources)
+        yield f"  {number}", one.kind if kinds else "", placed, *size(one, "")
 
 
 def headroom_lines(ensemble: Ensemble) -> list[str]:

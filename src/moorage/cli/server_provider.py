@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
     from moorage.wire.server_providers import ServerProvider
 
-SERVER = Option("server", metavar="SERVER", help="its UUID")
+SERVER = Option(
+    "server", metavar="SERVER", help="its UUID or the id in the list, or the beginning of either"
+)
 
 
 class Set(Command):
     """Say what a server offers to slices, and to whom.
 
-    This replaces what it has offered before. Resource classes and traits are custom ones, which are
-    created, or for traits also standard ones. Only projects that are named, or all with --public,
-    may place slices there besides the server's own.
+    This replaces what it has offered before; the first time it takes the whole UUID. Resource
+    classes and traits are custom ones, which are created, or for traits also standard ones. Only
+    projects that are named, or all with --public, may place slices there besides the server's own.
     """
 
     examples = """
@@ -49,7 +51,7 @@ class Set(Command):
         shared = "everyone" if args.public else args.share_with or "nobody"
         with self.client() as client:
             answer = client.server_providers.put(
-                args.server,
+                client.server_providers.find(args.server),
                 dict(args.resources),
                 traits=args.trait,
                 shared_with=shared,
@@ -66,7 +68,7 @@ class Show(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            answer = client.server_providers.show(args.server)
+            answer = client.server_providers.show(client.server_providers.find(args.server))
         return Shown(answer.body, _described(answer.value))
 
 
@@ -107,9 +109,9 @@ class Delete(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            client.server_providers.delete(args.server, force=args.force)
-        text = f"server {short(args.server)}  offers nothing any more"
-        return Shown({"deleted": args.server}, text)
+            server = client.server_providers.find(args.server)
+            client.server_providers.delete(server, force=args.force)
+        return Shown({"deleted": server}, f"server {short(server)}  offers nothing any more")
 
 
 class SliceList(Command):
@@ -123,7 +125,7 @@ class SliceList(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            answer = client.server_providers.slices(args.server)
+            answer = client.server_providers.slices(client.server_providers.find(args.server))
         columns: Columns = {
             "id": lambda one: short(one.id),
             "status": lambda one: one.status,
@@ -166,11 +168,11 @@ class SliceSet(Command):
         said = {"status": args.status, "slice_id": args.slice, "reason": args.reason}
         change = {name: value for name, value in said.items() if value is not None}
         with self.client() as client:
-            id_ = args.id
+            id_, server = args.id, client.server_providers.find(args.server)
             if not UUID.fullmatch(id_):
-                every = client.server_providers.slices(args.server).value
+                every = client.server_providers.slices(server).value
                 id_ = pick("slice", id_, [{"id": one.id} for one in every])
-            answer = client.server_providers.report(args.server, id_, change)
+            answer = client.server_providers.report(server, id_, change)
         one = answer.value
         text = f"slice {short(one.id)}  {_amounts(one.resources)}  {one.status}"
         return Shown(answer.body, text + (f"  {one.slice_id}" if one.slice_id else ""))

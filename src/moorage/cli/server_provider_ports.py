@@ -50,8 +50,9 @@ class Ports(Command):
     def act(self, args: argparse.Namespace) -> Shown | None:
         from moorage.client.slice_ports import PortOrder, PortState, SlicePorts
 
-        order = PortOrder(args.server, args.network, args.trunk, args.resource_class)
         with self.client() as client, self.nova() as compute:
+            server = client.server_providers.find(args.server)
+            order = PortOrder(server, args.network, args.trunk, args.resource_class)
             made = SlicePorts(client, compute, order)
             if args.watch:
                 self._print(made.watch(), args.form)

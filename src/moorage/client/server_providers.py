@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moorage.client import lookup
+from moorage.client.errors import Missing
 from moorage.client.resource import Answer, Resource, answer
 from moorage.wire.server_providers import ServerProvider, Slice
 
@@ -16,6 +17,30 @@ class ServerProviderCalls(Resource):
     """`/v1/server-providers`."""
 
     path, one, many = "/v1/server-providers", "server_provider", "server_providers"
+    noun = "server provider"
+
+    def find(self, text: str) -> str:
+        """The id of the server, for that, the id of its provider, or the beginning of either.
+
+        The whole id of a server that offers nothing yet is its own.
+
+        Raises:
+            Missing, Ambiguous: the beginning of nothing, or of several.
+        """
+        servers: dict[str, str] = {}
+
+        def choose(items: Sequence[dict[str, Any]]) -> str:
+            for one in items:
+                if one["server_id"]:
+                    servers.update(dict.fromkeys((one["id"], one["server_id"]), one["server_id"]))
+            return lookup.pick(self.noun, text, [{"id": id_} for id_ in servers])
+
+        try:
+            return servers[lookup.search(self._transport, self.path, self.many, choose)]
+        except Missing:
+            if lookup.UUID.fullmatch(text):
+                return text
+            raise
 
     def put(
         self,

@@ -242,11 +242,11 @@ class StaleGeneration(ConcurrentUpdate):
 
 
 class DuplicateName(Conflict):
-    """The name or id is already taken."""
+    """The name or id is already taken; `told` replaces the standard message."""
 
-    def __init__(self, kind: str, name: str) -> None:
+    def __init__(self, kind: str, name: str, *, told: str | None = None) -> None:
         article = "an" if kind[:1] in "aeio" else "a"
-        super().__init__(f"{article} {kind} {name} already exists")
+        super().__init__(told or f"{article} {kind} {name} already exists")
         self.kind = kind
         self.name = name
 
@@ -255,14 +255,13 @@ class NameTaken(DuplicateName):
     """Another record of the project has the name; `existing` is its id."""
 
     def __init__(self, kind: str, name: str, existing: str) -> None:
-        super().__init__(kind, name)
-        self.existing = existing
         article = "an" if kind[:1] in "aeio" else "a"
-        self.message = (
+        told = (
             f"the project has {article} {kind} named {name} already: {existing};"
             " change or delete that one, or choose another name"
         )
-        self.args = (self.message,)
+        super().__init__(kind, name, told=told)
+        self.existing = existing
 
 
 class WouldBreakLease(Conflict):

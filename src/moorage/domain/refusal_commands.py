@@ -49,6 +49,12 @@ def to_remove_member(ensemble: str, member: str) -> str:
     return f"; to take it out: moorage member remove {quote(ensemble)} {quote(member)}"
 
 
+def to_add_server(ensemble: str, role: str, server: str) -> str:
+    """The command by which a server joins a role where it is."""
+    words = f"{quote(ensemble)} --role {quote(role)} --server {quote(server)}"
+    return f"; to let that server join where it is: moorage member add {words}"
+
+
 def to_accept_share(share: str) -> str:
     """How the project that a role belongs to accepts it."""
     return f"; to accept it as that project: moorage share accept {quote(share)}"

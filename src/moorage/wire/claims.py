@@ -28,9 +28,10 @@ class ClaimCreate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClaimPatchBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The result of the build. `active` needs the id of the server, volume or port, or a slice's.
+    """The result of the build. `active` has the id of the server, volume, port or slice.
 
-    `ended` is for what is no server: its owner says that it is gone.
+    No other has a `server_id`, and only `failed` has an `on_failure` and a `reason`. `ended` is for
+    what is no server: its owner says that it is gone.
     """
 
     status: Literal["active", "failed", "ended"]

@@ -184,6 +184,7 @@ def test_no_body_whatever_makes_an_internal_error(service: Service) -> None:
         named = answer.status_code == 200 and answer.json.get("refused")
         assert answer.status_code in {400, 404} or empty or named, (route.path, body, answer.text)
         assert answer.status_code < 500
+        assert "Expected `" not in answer.text, "the decoder's own words"
 
     check()
 
@@ -226,17 +227,62 @@ def test_a_number_of_a_template_is_one_that_can_be_stored(
     assert answer.json["errors"][0]["path"] == f"parameters.n.{field}"
 
 
+def decided(**how: object) -> dict[str, Any]:
+    return ensemble(decide=how)
+
+
+def role(**fields: object) -> dict[str, Any]:
+    return ensemble(members=[{**ROLE, **fields}])
+
+
+KINDS = "baremetal, ensemble, port, server, slice or volume"
+
+
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        (ensemble(members=[{**ROLE, "count": 10**9}]), "must be at most 5000"),
-        (ensemble(members=[{**ROLE, "count": -1}]), "must be at least 0"),
-        (ensemble(name=""), "must have at least 1 character"),
-        (ensemble(members=[{**ROLE, "resources": {}}]), "must have at least 1 key"),
+        ([], "the body must be an object"),
+        ({}, "the body needs ensemble"),
+        ({"ensemble": {"metadata": {}}}, "ensemble needs name"),
+        (ensemble(name=7), "ensemble.name must be a string"),
+        (ensemble(name=""), "ensemble.name must have at least 1 character"),
+        (ensemble(id="x"), "ensemble.id must be a UUID in lower case"),
+        (ensemble(members={}), "ensemble.members must be a list"),
+        (ensemble(metadata={"": "a"}), "a key of ensemble.metadata must have at least 1 character"),
+        (ensemble(metadata={"a": 1}), "ensemble.metadata[...] must be a string"),
+        (role(count=10**9), "ensemble.members[0].count must be at most 5000"),
+        (role(count=-1), "ensemble.members[0].count must be at least 0"),
+        (role(count=1.5), "ensemble.members[0].count must be a whole number"),
+        (role(resources={}), "ensemble.members[0].resources must have at least 1 key"),
+        (role(kind="sever"), f"ensemble.members[0].kind must be {KINDS}, not 'sever'"),
+        (role(kind=1), f"ensemble.members[0].kind must be {KINDS}"),
+        (
+            role(alternatives=[{}, {"kind": "` - at `$.x`"}]),
+            f"ensemble.members[0].alternatives[1].kind must be {KINDS}, not '` - at `$.x`'",
+        ),
+        (role(member_of=[1]), "ensemble.members[0].member_of[0] must be a string or a list"),
+        (
+            role(server={"networks": "all"}),
+            "ensemble.members[0].server.networks must be a list, auto or none, not 'all'",
+        ),
+        (decided(hold=5), "ensemble.decide.hold must be a string or null"),
+        (decided(preemptible="no"), "ensemble.decide.preemptible must be true or false"),
+        (ensemble(colour=1), "unknown field colour"),
+        (role(cuont=1), "unknown field cuont; did you mean count?"),
     ],
 )
-def test_a_bound_is_told_in_plain_words(
-    service: Service, body: dict[str, Any], detail: str
-) -> None:
+def test_what_is_wrong_is_told_in_plain_words(service: Service, body: Any, detail: str) -> None:
     [error] = service.call("POST", "/ensembles", body).json["errors"]
-    assert detail in error["detail"]
+    assert error["detail"] == detail
+
+
+def test_a_name_with_a_version_is_told_its_pattern(service: Service) -> None:
+    body = {"template": {"name": "web@1", "source": "x"}}
+    [error] = service.call("POST", "/templates", body).json["errors"]
+    assert error["detail"] == "template.name must match ^[^@]*$"
+
+
+def test_a_share_is_told_its_open_bounds(service: Service) -> None:
+    body = {"subscription": {"events": ["x"], "url": "http://x", "above_share": 1}}
+    [error] = service.call("POST", "/subscriptions", body, caller=OPERATOR).json["errors"]
+    assert error["detail"] == "subscription.above_share must be less than 1.0"

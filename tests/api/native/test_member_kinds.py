@@ -188,6 +188,24 @@ def test_what_is_no_server_is_claimed_without_nova(
     assert not told
 
 
+@pytest.mark.parametrize(
+    ("field", "word"),
+    [("flavorRef", "flavor"), ("imageRef", "image"), ("image_properties", "image")],
+)
+@pytest.mark.parametrize("on_mismatch", ["refuse", "redecide_member"])
+def test_what_is_no_server_has_no_flavor_and_no_image(
+    service: Service, field: str, word: str, on_mismatch: str
+) -> None:
+    held = made(service, described(DATA))
+    request = {"server": {field: "m1.small"}, "on_mismatch": on_mismatch}
+    error = refused(claim(service, held, "data[0]", **request), 400, "invalid_description")
+    assert error["path"] == f"server.{field}"
+    assert error["detail"] == f"role data is of kind volume, which has no {word}; leave it out"
+    one = claim(service, held, "data[0]", server={"networks": "none"}).json["claim"]
+    diff = [{"path": "networks", "effect": "ignored"}]
+    assert one["comparison"] == {"verdict": "matches", "diff": diff}
+
+
 def test_no_more_is_claimed_than_was_placed(service: Service) -> None:
     held = made(service, described(DATA))
     more = {"resources": {"DISK_GB": 200}}

@@ -138,7 +138,7 @@ def test_the_owner_reports_no_servers_and_no_slices_elsewhere(service: Service) 
 def test_nonsense_is_refused(service: Service, guest: str, body: Any) -> None:
     error = refused(report(service, guest, **body), 400, "invalid_description")
     if body.get("slice_id") == "no-uuid":
-        assert error["detail"] == "must be a UUID in lower case"
+        assert error["detail"] == "slice.slice_id must be a UUID in lower case"
     assert [one["status"] for one in listed(service)] == ["building"]
 
 
@@ -202,3 +202,24 @@ def test_a_page_of_them(service: Service, guest: str) -> None:
         found += [one["id"] for one in page["slices"]]
         link = next((one["href"] for one in page["slices_links"]), "")
     assert found == every
+
+
+def test_a_page_begins_after_a_slice_that_is_or_was_there(service: Service, guest: str) -> None:
+    first, second = sorted([guest, claimed(service, "second")])
+    report(service, first, "failed")
+    assert [one["id"] for one in listed(service, query={"marker": first})] == [second]
+    offer(service, VMS[1], TENANT, ["project-b"])
+    for unknown in ("zzz", PORT):
+        answer = service.call("GET", SLICES, query={"marker": unknown})
+        assert refused(answer, 404, "not_found")["detail"] == f"no marker {unknown}"
+    elsewhere = service.call("GET", f"/server-providers/{VMS[1]}/slices", query={"marker": second})
+    refused(elsewhere, 404, "not_found")
+
+
+def test_the_uuid_of_another_consumer_is_refused(service: Service, guest: str) -> None:
+    report(service, guest, "active", slice_id=PORT)
+    other = claimed(service, "second")
+    error = refused(report(service, other, "active", slice_id=PORT), 409, "duplicate_name")
+    told = f"UUID {PORT} is another consumer's already; report that of the slice itself"
+    assert error["detail"] == told
+    assert [one["status"] for one in listed(service) if one["id"] == other] == ["building"]

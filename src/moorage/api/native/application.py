@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import falcon
 import msgspec
 
-from moorage.api.native import errors, protocol, reading
+from moorage.api.native import errors, protocol
 from moorage.api.native.access import permit
+from moorage.api.native.body_errors import invalid_body
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.errors import refuse
 from moorage.api.native.openapi import document
@@ -227,9 +228,7 @@ def _body(req: falcon.Request, decoder: msgspec.json.Decoder[Any]) -> object:
     try:
         return _decoded(data, decoder)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at ")
-        said = reading.explained(message, decoder.type)
-        raise InvalidDescription(said, path=path.strip("`").removeprefix("$.") or None) from None
+        raise invalid_body(str(error), decoder.type) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidDescription(f"the body is not JSON: {error}") from None
     except RecursionError:

@@ -69,9 +69,15 @@ def change(call: Call) -> Reply:
     """PATCH: the server is active, or its build failed."""
     body: ClaimPatchBody = call.body.claim
     name = call.path["id"]
-    if body.status == "active":
-        if body.server_id is None:
-            raise InvalidDescription("an active claim needs its server_id", path="claim.server_id")
+    if (body.server_id is not None) != (body.status == "active"):
+        raise InvalidDescription(
+            "an active claim has its server_id, and no other has one", path="claim.server_id"
+        )
+    if body.status != "failed" and (body.reason is not None or body.on_failure == "redecide"):
+        raise InvalidDescription(
+            "only a failed claim has a reason, or its member another place", path="claim.status"
+        )
+    if body.server_id is not None:
         ended = call.perform(activate, name, body.server_id, dry_run=call.dry_run)
     elif body.status == "ended":
         ended = call.perform(end, name, dry_run=call.dry_run)

@@ -108,6 +108,11 @@ IGNORED: Final = frozenset(
 
 SIZE: Final = frozenset({"flavor", "flavorRef", "resources"})
 MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone", *IMAGE_FIELDS, *LISTS}
+_NOVA_FIELDS: Final = MappingProxyType(
+    dict.fromkeys(("flavor", "flavorRef"), "flavor")
+    | dict.fromkeys(("image", "imageRef", *IMAGE_FIELDS), "image")
+)
+"""Fields of a server request that only members have that Nova makes -> what they say."""
 FLAVOR_GROUPS: Final = "flavors"
 """The list of the flavor's groups beside those of `LISTS`."""
 _KINDS: Final = {**LISTS, FLAVOR_GROUPS: GroupKind.FLAVOR}
@@ -148,17 +153,27 @@ def read_server_request(
     request of what is no server may be empty: it is as described.
 
     Raises:
-        InvalidDescription: an unknown or malformed field, or not exactly one size.
+        InvalidDescription: an unknown or malformed field, or not exactly one size; or the flavor or
+            image of what has none.
     """
-    if not server and not role.of_nova:
-        required = frozenset(role.required)
-        return RequestedServer(role.resources, required, role.forbidden, "resources")
     for name in server:
         if name not in IGNORED | MATTERS:
             raise InvalidDescription(
                 f"server field {name} is unknown and might matter for placement; leave it out",
                 path=f"server.{name}",
             )
+        if name in _NOVA_FIELDS and not role.of_nova:
+            raise InvalidDescription(
+                f"role {role.name} is of kind {role.kind}, which has no {_NOVA_FIELDS[name]};"
+                " leave it out",
+                path=f"server.{name}",
+            )
+    ignored = tuple(sorted(IGNORED & set(server)))
+    if not role.of_nova and not MATTERS & set(server):
+        required = frozenset(role.required)
+        return RequestedServer(
+            role.resources, required, role.forbidden, "resources", ignored=ignored
+        )
     sizes = sorted(SIZE & set(server))
     if len(sizes) != 1 and (sizes or not LISTS.keys() & set(server)):
         raise InvalidDescription(
@@ -191,7 +206,7 @@ def read_server_request(
         forbidden=forbidden,
         prefix=prefix,
         zone=zone,
-        ignored=tuple(sorted(IGNORED & set(server))),
+        ignored=ignored,
         lists=MappingProxyType(lists),
         root_required=root,
     )

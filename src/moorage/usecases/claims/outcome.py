@@ -32,8 +32,15 @@ from moorage.domain.decisions import (
     claim_after,
 )
 from moorage.domain.ensembles import OF_NOVA
-from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound, WrongState
-from moorage.domain.refusal_commands import to_place, to_see_claim
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    ConsumerConflict,
+    DuplicateName,
+    HoldExpired,
+    NotFound,
+    WrongState,
+)
+from moorage.domain.refusal_commands import to_add_server, to_place, to_see_claim
 from moorage.usecases.claims.headroom_end import end_beside_no_place
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
@@ -166,7 +173,7 @@ def activate(
             or no server.
         HoldExpired: the claim lapsed, and its place with it.
         WrongState: the claim ended with another outcome, or with another server.
-        ConsumerConflict: the server has allocations already.
+        DuplicateName: another consumer has this UUID: it has allocations, or is a member elsewhere.
     """
 
     def attempt() -> ClaimOutcome:
@@ -177,10 +184,23 @@ def activate(
         active = active_claim(claim, ensemble, server_id, env.store.now())
         if dry_run:
             return ClaimOutcome(active, dry_run=True)
-        env.store.commit(Changeset(_activation(env.store, ensemble, active)))
+        try:
+            env.store.commit(Changeset(_activation(env.store, ensemble, active)))
+        except (ConsumerConflict, DuplicateName):
+            raise _of_another(ensemble, active, server_id) from None
         return ClaimOutcome(env.store.claim(claim.id))
 
     return retry(env, attempt)
+
+
+def _of_another(ensemble: Ensemble, claim: Claim, uuid: str) -> DuplicateName:
+    """The error of a UUID that another consumer has; the owner of a slice's server may see it."""
+    own = f"the {claim.kind} itself"
+    if claim.kind in OF_NOVA:
+        join = to_add_server(ensemble.name, claim.member.role, uuid)
+        own = f"the server built for {claim.member}{join}"
+    told = f"UUID {uuid} is another consumer's already; report that of {own}"
+    return DuplicateName("consumer", uuid, told=told)
 
 
 def end(

@@ -14,6 +14,7 @@ from moorage.domain.resources import total
 from moorage.usecases.claims.outcome import activate, end, fail
 from moorage.usecases.ledger.withdrawal import newest_decisions
 from moorage.usecases.server_providers.queries import own_server_provider
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,10 +60,15 @@ def list_slices(
     """The slices on a server of the caller that are building or active, by id.
 
     Raises:
-        NotFound: there is no such server provider for this caller.
+        NotFound: there is no such server provider for this caller; or the page's marker is no slice
+            on it, and never was one.
     """
     record = own_server_provider(env.store, caller, server_id)
     every = sorted(_slices(env.store, record), key=lambda one: one.id)
+    if page.marker is not None and all(one.id != page.marker for one in every):
+        past = if_stored(env.store.claim, page.marker)
+        if past is None or past.server_provider != record.id:
+            raise NotFound("marker", page.marker)
     return [one for one in every if page.marker is None or one.id > page.marker][: page.limit]
 
 
