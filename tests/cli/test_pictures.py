@@ -8,7 +8,15 @@ from msgspec import UNSET, structs
 from rich.console import Console
 from tests.cli.bodies import body
 
-from moorage.cli import calendar, decision_text, explanation_text, failures, placement_map
+from moorage.cli import (
+    calendar,
+    capacity,
+    decision_text,
+    explanation_text,
+    failures,
+    placement_map,
+    topology,
+)
 from moorage.cli import fleet as fleets
 from moorage.cli.gantt import Scale
 from moorage.cli.output import draw, table
@@ -17,7 +25,7 @@ from moorage.client.errors import error_for
 from moorage.domain.errors import Contradiction, InvalidDescription
 from moorage.domain.period import DAY, Period, format_instant
 from moorage.domain.words import counted
-from moorage.wire.capacity import Amounts
+from moorage.wire.capacity import Amounts, CapacityValue, Course
 from moorage.wire.decisions import Additional, Assignment, Decision, Interval, PolicyStatus
 
 
@@ -265,6 +273,28 @@ def test_an_explanation_without_a_conflict_tells_its_note() -> None:
         {"verdict": "undecided", "stage": "policy", "note": "time ran out"}
     )
     assert told_ == "undecided [policy]  time ran out"
+
+
+def test_pools_are_no_hosts_of_a_rack() -> None:
+    racks = [{"name": n, "level": "rack", "tree": "location", "parent": None} for n in ("r1", "r2")]
+    places = [("n1", "r1"), ("n2", "r1"), ("ceph", "r1"), ("nfs", "r2")]
+    there = [{"host": host, "domain": rack, "tree": "location"} for host, rack in places]
+    shown = {"levels": {"location": ["rack"]}, "domains": racks, "attachments": there}
+    lines = drawn(topology.drawn(shown, {"ceph", "nfs", "elsewhere"}))
+    assert [line[4:] for line in lines[1:]] == ["rack r1  2 hosts, 1 pool", "rack r2  1 pool"]
+
+
+def test_pools_that_several_racks_share_have_a_table_of_their_own() -> None:
+    amounts = Amounts("2026-12-01T00:00:00Z", 9, 0.0, 9, 0, 0, 0, 0)
+    racks = [f"r{number}" for number in range(7)]
+    pools = Course(None, {"DISK_GB": [amounts]}, None, 0, racks)
+    found = body(CapacityValue, step=None, exact=True, parts=[pools])
+    lines = drawn(capacity.tables(found))
+    assert lines[0] == "pools shared by r0, r1, r2, r3, r4 and 2 more"
+    found = structs.replace(found, start="2026-12-01T00:00:00Z", end="2026-12-02T00:00:00Z")
+    found = structs.replace(found, computed_at=found.start)
+    lines = drawn(calendar.drawn(found, frozenset(), 80, plain=True))
+    assert [line.split()[:2] for line in lines if "DISK_GB" in line] == [["shared", "DISK_GB"]]
 
 
 def test_what_of_a_stays_time_would_do_is_told_as_options() -> None:

@@ -32,6 +32,8 @@ AWAY: Final = "x"
 ASCII: Final = str.maketrans({"─": "-", "┬": "+", NOW: "v", NOW_LINE: "|", "…": "~"})
 AHEAD: Final = 30 * DAY
 EVERYWHERE: Final = "all"
+SHARED: Final = "shared"
+"""Pools that hosts of several domains use."""
 _LEAST: Final = 16
 """Columns of time, however narrow the terminal is."""
 _LEFT: Final = 30
@@ -129,7 +131,7 @@ def drawn(
 ) -> RenderableType:
     """The calendar, at most `width` columns wide if that leaves room for any."""
     rows = [
-        (one.domain or EVERYWHERE, name, amounts)
+        (one.domain or (SHARED if one.shared_by else EVERYWHERE), name, amounts)
         for one in found.parts
         for name, amounts in sorted(one.resources.items())
         if not classes or name in classes

@@ -17,6 +17,7 @@ from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from rich.console import RenderableType
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 ROWS: Final = 25
 """The most lines of a table without a given step: the step is chosen accordingly."""
+_NAMED: Final = 5
+"""The most domains that a heading names."""
 _STEPS: Final = tuple(n * HOUR for n in (1, 3, 6, 12, 24, 48, 168, 336, 672))
 
 
@@ -60,7 +63,8 @@ class Show(Command):
     """Show capacity over time, and how many of a flavor fit.
 
     Time is divided into steps. A line shows the lowest values of its step: the least available, the
-    busiest, and how many fit throughout it; it holds until the next line.
+    busiest, and how many fit throughout it; it holds until the next line. A pool counts once: in
+    the domain where it is, or in a table of its own if it is in none and several use it.
     """
 
     examples = """
@@ -81,7 +85,7 @@ class Show(Command):
             if not args.every:
                 asked["step"] = args.step or _step(args)
             found = client.capacity.over_time(by=args.by, **asked)
-        return Shown(found.body, _tables(found.value))
+        return Shown(found.body, tables(found.value))
 
 
 def _step(args: argparse.Namespace) -> str:
@@ -92,7 +96,8 @@ def _step(args: argparse.Namespace) -> str:
     return format_duration(next((one for one in _STEPS if one * ROWS >= whole), _STEPS[-1]))
 
 
-def _tables(found: capacity.CapacityValue) -> RenderableType:
+def tables(found: capacity.CapacityValue) -> RenderableType:
+    """A table for each part, below its heading."""
     parts: list[RenderableType] = []
     for one in found.parts:
         heading = _heading(found, one)
@@ -104,9 +109,16 @@ def _tables(found: capacity.CapacityValue) -> RenderableType:
 def _heading(found: capacity.CapacityValue, one: capacity.Course) -> str:
     where = one.domain or "everywhere"
     hosts = f", {counted(one.hosts, 'host')}" if one.hosts is not msgspec.UNSET else ""
+    if one.shared_by:
+        where, hosts = f"pools shared by {_listed(one.shared_by)}", ""
     step = f", lowest value in each {length(found.step)} step" if found.step else ""
     rough = "" if found.exact else ", counts rounded down"
     return f"{where}{hosts}{step}{rough}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _table(found: capacity.CapacityValue, one: capacity.Course) -> RenderableType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
@@ -14,9 +15,10 @@ from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from rich.console import RenderableType
+    from rich.tree import Tree
 
     from moorage.client.moorage import Moorage
     from moorage.domain.topology import Topology
@@ -24,38 +26,42 @@ if TYPE_CHECKING:
 
 
 class Show(Command):
-    """Show the trees of domains, with the number of hosts in each."""
+    """Show the trees of domains, with the number of hosts and of pools in each."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
         with self.client() as client:
             answer = client.topology.show()
-        return Shown(answer.body, drawn(answer.value))
+            pools = {one.name for one in client.placement.that_share()}
+        return Shown(answer.body, drawn(answer.value, pools))
 
 
-def drawn(topology: Mapping[str, Any]) -> RenderableType:
-    """The trees, drawn."""
+def drawn(topology: Mapping[str, Any], pools: Collection[str]) -> RenderableType:
+    """The trees, drawn; `pools` are the names of sharing providers."""
     from rich.console import Group
     from rich.tree import Tree
 
-    hosts: dict[tuple[str, str], int] = {}
-    for one in topology["attachments"]:
-        place = (one["tree"], one["domain"])
-        hosts[place] = hosts.get(place, 0) + 1
+    there: Counter[tuple[str, str, str]] = Counter(
+        (one["tree"], one["domain"], "pool" if one["host"] in pools else "host")
+        for one in topology["attachments"]
+    )
     drawn_trees = []
     for tree, levels in topology["levels"].items():
         root = Tree(f"{tree}: {' > '.join([*levels, 'host'])}")
         domains = [one for one in topology["domains"] if one["tree"] == tree]
-        _grow(root, domains, None, lambda name, tree=tree: hosts.get((tree, name), 0))
+        _grow(root, domains, None, there)
         drawn_trees.append(root)
     return Group(*drawn_trees) if drawn_trees else "no topology is loaded"
 
 
-def _grow(branch: Any, domains: list[Any], parent: str | None, hosts: Any) -> None:  # noqa: ANN401
+def _grow(
+    branch: Tree, domains: list[Any], parent: str | None, there: Counter[tuple[str, str, str]]
+) -> None:
     below = [one for one in domains if one["parent"] == parent]
     for one in sorted(below, key=lambda one: natural(one["name"])):
-        count = hosts(one["name"])
-        text = f"{one['level']} {one['name']}" + (f"  {counted(count, 'host')}" if count else "")
-        _grow(branch.add(text), domains, one["name"], hosts)
+        counts = {what: there[one["tree"], one["name"], what] for what in ("host", "pool")}
+        said = ", ".join(counted(count, what) for what, count in counts.items() if count)
+        text = f"{one['level']} {one['name']}" + (f"  {said}" if said else "")
+        _grow(branch.add(text), domains, one["name"], there)
 
 
 class Load(Command):

@@ -11,6 +11,7 @@ from moorage.client import lookup
 from moorage.client.errors import NotFound
 from moorage.client.lookup import UUID
 from moorage.client.resource import Answer, Resource, answer, converted
+from moorage.domain.providers import SHARING_TRAIT
 from moorage.wire.flavors import FlavorValue
 
 if TYPE_CHECKING:
@@ -155,6 +156,10 @@ class Placement:
     def in_aggregate(self, aggregate: str) -> list[Provider]:
         """Every provider in an aggregate, by its UUID."""
         return self._listed({"member_of": aggregate})
+
+    def that_share(self) -> list[Provider]:
+        """Every sharing provider: pools, and devices that other trees take from."""
+        return self._listed({"required": SHARING_TRAIT})
 
     def in_tree(self, provider: str) -> list[Provider]:
         """Every provider in the tree of a provider, by its UUID."""

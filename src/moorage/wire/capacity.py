@@ -105,8 +105,11 @@ class Course(Struct, frozen=True):
     domain: str | None
     resources: dict[str, list[Amounts]]
     fit: list[Count] | None
-    """Null where no size is asked about."""
+    """Null where no size is asked about, and with `shared_by`."""
     hosts: int | UnsetType = UNSET
+    shared_by: list[str] | UnsetType = UNSET
+    """Of pools (sharing providers) whose capacity hosts of several domains use: these domains. It
+    counts in none of them. Absent of hosts."""
 
 
 class CapacityValue(Struct, frozen=True):

@@ -300,3 +300,48 @@ def test_windows_of_nothing_are_refused(idle: Service, query: dict[str, str]) ->
 def test_what_cannot_be_counted_is_refused(idle: Service, fit: dict[str, Any], status: int) -> None:
     assert idle.call("POST", "/capacity/fit", {"fit": fit}).status_code == status
     assert idle.clock.now() == NINE
+
+
+POOLS = """
+fleet: pools
+topology:
+  location:
+    levels: [zone, rack]
+    domains:
+      - {name: az1, level: zone}
+      - {name: az2, level: zone}
+      - {name: r1, level: rack, parent: az1}
+      - {name: r2, level: rack, parent: az1}
+      - {name: r3, level: rack, parent: az2}
+hosts:
+  - {name: h1, inventories: {VCPU: 16}, aggregates: [all, one], place: {location: r1}}
+  - {name: h2, inventories: {VCPU: 16}, aggregates: [all], place: {location: r2}}
+sharing:
+  - {name: here, inventories: {DISK_GB: 100}, aggregates: [all], place: {location: r1}}
+  - {name: only, inventories: {DISK_GB: 200}, aggregates: [one]}
+  - {name: both, inventories: {DISK_GB: 400}, aggregates: [all]}
+  - {name: away, inventories: {DISK_GB: 800}, aggregates: [all], place: {location: r3}}
+"""
+
+
+def test_a_pool_counts_once_however_many_domains_use_it() -> None:
+    service = Service(POOLS)
+
+    def disks(caller: Any = OPERATOR, **query: str) -> dict[Any, int]:
+        parts = asked(service, "/capacity", caller=caller, **query, **DAY)["capacity"]["parts"]
+        names = (one["domain"] or tuple(one.get("shared_by", ())) for one in parts)
+        free = (one["resources"].get("DISK_GB", [{"available": 0}]) for one in parts)
+        return {name: rows[0]["available"] for name, rows in zip(names, free, strict=True)}
+
+    assert disks() == {(): 1500}
+    assert disks(by="rack") == {"r1": 300, "r2": 0, "r3": 800, ("r1", "r2"): 400}
+    assert disks(by="zone") == {"az1": 700, "az2": 800}
+    assert disks(by="host") == {"h1": 200, "h2": 0, ("h1", "h2"): 1300}
+    assert disks(zone="r1") == {"r1": 700}
+    assert disks(zone="az1", by="rack") == {"r1": 300, "r2": 0, ("r1", "r2"): 400}
+    assert disks(TENANT, by="zone") == {"az1": 500, "az2": 500}
+    flavored = asked(service, "/capacity", by="rack", resources="DISK_GB:10,VCPU:1", **DAY)
+    fits = [one["fit"] and one["fit"][0]["count"] for one in flavored["capacity"]["parts"]]
+    assert fits == [16, 16, 0, None]
+    assert [one["hosts"] for one in flavored["capacity"]["parts"]] == [1, 1, 0, 0]
+    service.close()

@@ -202,6 +202,7 @@ def _course(one: CapacityProfile, seen: CapacityDisclosure) -> wire.Course:
     return wire.Course(
         domain=one.domain,
         hosts=one.hosts if seen.exact else UNSET,
+        shared_by=list(one.shared_by) or UNSET,
         resources={
             name: [_amounts(row, seen) for row in rows] for name, rows in one.resources.items()
         },

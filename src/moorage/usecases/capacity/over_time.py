@@ -14,7 +14,7 @@ import numpy as np
 from moorage.domain.disclosure import EXACT
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import Period
-from moorage.engine.capacity.capacity_over_time import count_fits, profile, sharing_roots_of
+from moorage.engine.capacity.capacity_over_time import count_fits, profile
 from moorage.engine.time.step_functions import StepFunction
 from moorage.usecases.capacity.scope import WHOLE, grid, hosts_of, parts_by, size_of, window_of
 
@@ -72,9 +72,11 @@ class CapacityProfile:
 
     domain: str | None
     hosts: int
+    shared_by: tuple[str, ...]
+    """See `HostGroup.shared_by`."""
     resources: Mapping[str, tuple[Amounts, ...]]
     fits: tuple[FitCount, ...] | None
-    """None if no size was given."""
+    """None if no size was given, and of a group of pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +143,22 @@ def _course(
     return CapacityProfile(
         part.domain,
         int(part.hosts.sum()),
+        part.shared_by,
         resources,
-        _fits(snapshot, part, size, window, starts, step) if size.resources else None,
+        _fits(snapshot, part, size, window, starts, step) if _counts(part, size) else None,
     )
+
+
+def _counts(part: HostGroup, size: MemberSize) -> bool:
+    """Whether it is counted how many fit: of a size, on hosts."""
+    return bool(size.resources) and not part.shared_by
 
 
 def _profiles(
     snapshot: Snapshot, part: HostGroup, size: MemberSize, window: Period
 ) -> dict[str, Profile]:
     """The profiles of the requested resource classes, by name."""
-    # Capacity of sharing providers counts in each group with a host that uses it.
-    there = part.hosts | sharing_roots_of(snapshot, part.hosts)
+    there = part.hosts | part.pools
     classes = sorted(size.resources) if size.resources else _classes(snapshot, there)
     return {name: profile(snapshot, there, name, window) for name in classes}
 
@@ -178,8 +185,9 @@ class _Roughly:
         return CapacityProfile(
             part.domain,
             int(part.hosts.sum()),
+            part.shared_by,
             {name: self._amounts(one) for name, one in found.items()},
-            self._fits(part, size) if size.resources else None,
+            self._fits(part, size) if _counts(part, size) else None,
         )
 
     def _amounts(self, found: Profile) -> tuple[Amounts, ...]:

@@ -16,13 +16,13 @@ from moorage.domain.errors import Forbidden, InvalidDescription, UnknownName
 from moorage.domain.nova.server_request import each_required
 from moorage.domain.period import DAY, Period, format_instant, from_now_on
 from moorage.domain.topology import HOST, Level
-from moorage.engine.capacity.capacity_over_time import hosts_where
+from moorage.engine.capacity.capacity_over_time import hosts_where, sharing_roots_of
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.shared.limits import too_long
 from moorage.usecases.shared.role_resolution import LedgerNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -92,11 +92,18 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostGroup:
-    """A group of hosts: those of one domain, or all hosts of the query."""
+    """A group of hosts: those of one domain, or all hosts of the query.
+
+    The groups of a query have no host and no pool in common.
+    """
 
     domain: str | None
     hosts: Bools
     """[P] root rows."""
+    pools: Bools
+    """[P] root rows of sharing providers whose capacity counts here."""
+    shared_by: tuple[str, ...] = ()
+    """The domains whose hosts use the pools, if the group is of pools that several domains use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,26 +173,64 @@ def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: MemberSize)
 def parts_by(
     snapshot: Snapshot, caller: Caller, hosts: Bools, level: str | None, zone: str | None
 ) -> tuple[HostGroup, ...]:
-    """The hosts grouped by the domains of a level; without a level, one group.
+    """The hosts grouped by the domains of a level, and the pools that they use; else one group.
+
+    A pool counts in the domain where it is, without one in the only domain that uses it; pools
+    that several domains use are a group of their own, the last one.
 
     Raises:
         UnknownName: no tree has such a level.
         InvalidDescription: there are too many hosts to list one by one.
         Forbidden: a tenant named another level than zone.
     """
+    pools = _pools_of(snapshot, caller, hosts, zone)
     if level is None:
-        return (HostGroup(zone, hosts),)
+        return (HostGroup(zone, hosts, pools),)
     if not caller.operator and level != ZONE:
         raise Forbidden("only operators see capacity by other levels than zone")
     if level == HOST:
-        return _each(snapshot, hosts)
-    levels = {one.name: one for one in reversed(list(_levels(snapshot)))}
+        return _with_used(snapshot, _each(snapshot, hosts), pools)
+    levels = {one.name: one for one in reversed(list(_levels(snapshot, caller)))}
     found = levels.get(level)
     if found is None:
         raise UnknownName("level", level, path="by", known=(*levels, HOST))
     numbers, names = snapshot.domains(found), snapshot.domain_names(found)
-    every = (HostGroup(name, hosts & (numbers == n)) for n, name in enumerate(names))
-    return tuple(sorted((one for one in every if one.hosts.any()), key=lambda one: str(one.domain)))
+    every = (
+        HostGroup(name, hosts & (numbers == n), pools & (numbers == n))
+        for n, name in enumerate(names)
+    )
+    there = sorted(
+        (one for one in every if (one.hosts | one.pools).any()), key=lambda one: str(one.domain)
+    )
+    return _with_used(snapshot, there, pools & (numbers < 0))
+
+
+def _pools_of(snapshot: Snapshot, caller: Caller, hosts: Bools, zone: str | None) -> Bools:
+    """[P] The pools that these hosts use; of a domain's hosts, none that is in another one."""
+    pools = sharing_roots_of(snapshot, hosts)
+    for level in _levels(snapshot, caller):
+        names, numbers = snapshot.domain_names(level), snapshot.domains(level)
+        if zone in names:
+            pools &= (numbers < 0) | (numbers == names.index(zone))
+    return pools
+
+
+def _with_used(
+    snapshot: Snapshot, groups: Sequence[HostGroup], pools: Bools
+) -> tuple[HostGroup, ...]:
+    """The groups with those of the pools that only one of them uses, and a group of the others."""
+    used = [pools & sharing_roots_of(snapshot, one.hosts) for one in groups]
+    several: Bools = np.add.reduce(used, axis=0, dtype=np.int64) > 1
+    found = tuple(
+        replace(one, pools=one.pools | (mine & ~several))
+        for one, mine in zip(groups, used, strict=True)
+    )
+    if not several.any():
+        return found
+    users = (
+        str(one.domain) for one, mine in zip(groups, used, strict=True) if (mine & several).any()
+    )
+    return (*found, HostGroup(None, np.zeros_like(pools), several, tuple(users)))
 
 
 def _each(snapshot: Snapshot, hosts: Bools) -> tuple[HostGroup, ...]:
@@ -200,7 +245,7 @@ def _each(snapshot: Snapshot, hosts: Bools) -> tuple[HostGroup, ...]:
     for row in sorted(rows, key=lambda row: snapshot.names[row]):
         alone = np.zeros(len(hosts), dtype=np.bool_)
         alone[row] = True
-        found.append(HostGroup(snapshot.names[row], alone))
+        found.append(HostGroup(snapshot.names[row], alone, np.zeros_like(alone)))
     return tuple(found)
 
 
@@ -230,9 +275,7 @@ def check_domain(snapshot: Snapshot, caller: Caller, name: str, path: str) -> No
 def _domain(snapshot: Snapshot, caller: Caller, name: str, path: str = "zone") -> Bools:
     found = np.zeros(len(snapshot.alive), dtype=np.bool_)
     known: set[str] = set()
-    for level in _levels(snapshot):
-        if not (caller.operator or level.name == ZONE):
-            continue
+    for level in _levels(snapshot, caller):
         names = snapshot.domain_names(level)
         known.update(names)
         if name in names:
@@ -242,6 +285,8 @@ def _domain(snapshot: Snapshot, caller: Caller, name: str, path: str = "zone") -
     return found
 
 
-def _levels(snapshot: Snapshot) -> Iterator[Level]:
+def _levels(snapshot: Snapshot, caller: Caller) -> Iterator[Level]:
+    """The levels whose domains the caller may name."""
     for tree, names in snapshot.topology.levels.items():
-        yield from (Level(tree, name) for name in names if name != HOST)
+        told = (name for name in names if name != HOST)
+        yield from (Level(tree, name) for name in told if caller.operator or name == ZONE)
