@@ -213,6 +213,19 @@ def test_of_one_that_is_over_is_shown_what_still_means_something(sim: Any, lease
     assert sim("lease", "show", id_, "-c", "guarantee").out == "proved\n", "where asked for"
 
 
+def test_of_ports_no_resource_class_is_shown(sim: Any, tmp_path: Path) -> None:
+    link = "{name: link, kind: port, resources: {MEMORY_MB: 1}}"
+    for roles in (link, f"{link}, {{name: web, flavor: m1.small}}"):
+        file = tmp_path / "net.yaml"
+        file.write_text(f"name: net\nmembers: [{roles}]\n", encoding="utf-8")
+        assert sim("lease", "create", "-f", str(file), *WEEK).status == 0
+        shown = sim("lease", "show", "net").out
+        named = [line.split()[0] for line in shown.splitlines() if "CUSTOM_RESERVATION_" in line]
+        assert named == (["web"] if "web" in roles else [])
+        assert ("resource class" in shown) == bool(named)
+        assert sim("lease", "cancel", "net").status == 0
+
+
 def test_an_end_is_an_end_however_it_is_called(sim: Any, lease: str) -> None:
     told = sim("lease", "extend", lease, "--end", "2026-12-13T18:00Z", "--dry-run").out
     assert ".. 2026-12-13T18:00Z" in told

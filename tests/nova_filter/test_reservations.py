@@ -107,6 +107,21 @@ def test_another_projects_reservation_is_none(cloud: Cloud) -> None:
     assert theirs[0] == 404
 
 
+def test_a_reservation_of_ports_has_no_places_for_servers(cloud: Cloud) -> None:
+    port = {"name": "link", "kind": "port", "resources": {"MEMORY_MB": 1}}
+    body = {"name": "now", "duration": "PT1H", "ensemble": {"name": "net", "members": [port]}}
+    made = cloud.service.call("POST", "/leases", {"lease": body})
+    assert made.status_code == 201, made.text
+    (one,) = made.json["lease"]["reservations"]
+    found, refusal = cloud.boot(one["id"])
+    assert found == 409
+    message = refusal["conflictingRequest"]["message"]
+    assert message.startswith(
+        f"reservation {one['id']} has no places for servers; to see the lease"
+    )
+    assert cloud.nova.seen == []
+
+
 @pytest.mark.parametrize("hint", ["x", 1, [], ["a", "b"], NOVAS_OWN[:-1], f"{NOVAS_OWN} "])
 def test_what_is_no_id_is_refused(cloud: Cloud, hint: Any) -> None:
     found, body = cloud.boot(hint)

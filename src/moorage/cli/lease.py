@@ -132,13 +132,10 @@ def _described(one: Lease) -> RenderableType:
 def _holding(one: Lease) -> list[RenderableType]:
     """The lease's places by role, and how servers use them."""
     held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
-    drawn = [(r.role, r.resource_class) for r in one.reservations]
-    return [
-        "",
-        table(["role", "flavor", "#places", "#claimed", "#remaining"], held),
-        "",
-        table(["role", "resource class of a place"], drawn),
-    ]
+    drawn = [(r.role, r.resource_class) for r in one.reservations if r.resource_class]
+    places = table(["role", "flavor", "#places", "#claimed", "#remaining"], held)
+    parts: list[RenderableType] = ["", places]
+    return [*parts, "", table(["role", "resource class of a place"], drawn)] if drawn else parts
 
 
 def _left(one: Lease) -> list[RenderableType]:

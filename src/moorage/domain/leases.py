@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import Binding
+from moorage.domain.ensembles import OF_NOVA, MemberKind
 from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.offers import OfferState
 from moorage.domain.period import FOREVER, Period, say_duration
@@ -194,10 +195,17 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a lease holds for one role; Nova draws from it by the class `reservation_class`."""
+    """What a lease holds for one role."""
 
     id: str
     role: str
+    kind: str = MemberKind.SERVER
+    """The kind of its members."""
+
+    @property
+    def resource_class(self) -> str | None:
+        """The class by which Nova draws from it; None: its members are no servers of Nova's."""
+        return reservation_class(self.id) if self.kind in OF_NOVA else None
 
 
 def reservation_class(reservation_id: str) -> str:

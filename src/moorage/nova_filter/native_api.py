@@ -111,7 +111,7 @@ class NativeApi:
         return str(answer["claim"]["id"])
 
     def check_reservation(self, reservation_id: str) -> None:
-        """Check that a reservation is of a lease of the caller's that has begun and has not ended.
+        """Check that a reservation of servers is of the caller's lease, begun and not ended.
 
         Raises:
             Refusal: it is not.
@@ -123,10 +123,14 @@ class NativeApi:
             text = f"no reservation {reservation_id}; to see leases: moorage lease list"
             raise Refusal(404, text)
         (lease,) = leases
+        see = f"; to see the lease: moorage lease show {lease['id']}"
+        (held,) = (one for one in lease["reservations"] if one["id"] == reservation_id)
+        if held["resource_class"] is None:
+            raise Refusal(409, f"reservation {reservation_id} has no places for servers{see}")
         if lease["status"] != "active":
             when = f"from {lease['start']} until {lease['end']}"
             text = f"lease {lease['name']} is {lease['status']}: it lasts {when}"
-            raise Refusal(409, f"{text}; to see the lease: moorage lease show {lease['id']}")
+            raise Refusal(409, f"{text}{see}")
 
     def give_back(self, claim_id: str) -> None:
         """Give back the place of a claim without a server; if this fails, the claim lapses."""

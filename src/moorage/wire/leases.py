@@ -142,8 +142,11 @@ class Reservation(Struct, frozen=True):
 
     id: str
     role: str
-    resource_class: str
-    """One unit of it stands for one place: by it an unmodified Nova draws from the lease."""
+    kind: str
+    """The kind of its members, such as `server` or `volume`."""
+    resource_class: str | None
+    """One unit of it stands for one place: by it an unmodified Nova draws from the lease. Null of
+    members that Nova does not make, such as volumes: their places are claimed."""
     flavor: str | UnsetType | None = UNSET
     count: int | UnsetType = UNSET
     """The members of the role; absent in listings, as the two below."""

@@ -219,3 +219,15 @@ def test_a_number_or_text_that_is_none_is_no_json(one: Door, value: str) -> None
 def test_an_affinity_of_another_type_is_refused(one: Door, affinity: object) -> None:
     answer = one.lease("10:00", "12:00", instances(1, 1, affinity=affinity))
     assert late(answer, 400).startswith("affinity must be True, False or None")
+
+
+def test_reservations_of_the_native_api_have_a_flavor_only_for_servers(one: Door) -> None:
+    link = {"name": "link", "kind": "port", "resources": {"MEMORY_MB": 1}}
+    roles = [link, {"name": "web", "flavor": "small"}]
+    body = {"name": "net", "duration": "PT1H", "ensemble": {"name": "net", "members": roles}}
+    made = one.service.call("POST", "/leases", {"lease": body})
+    assert made.status_code == 201, made.text
+    (lease,) = one.call("GET", "/leases").json["leases"]
+    port, server = lease["reservations"]
+    assert (port["resource_type"], "flavor_id" in port) == ("port", False)
+    assert (server["resource_type"], server["flavor_id"]) == ("flavor:instance", server["id"])

@@ -59,6 +59,7 @@ def test_a_lease_is_granted_with_its_placement(service: Service) -> None:
     assert reservation | {"id": ""} == {
         "id": "",
         "role": "server",
+        "kind": "server",
         "resource_class": reservation_class(reservation["id"]),
         "flavor": "m1.2xlarge",
         "count": 2,
@@ -108,7 +109,7 @@ def test_it_is_shown_listed_and_found_by_filters(service: Service, lease: dict[s
     assert f"marker={lease['id']}" in first["leases_links"][0]["href"]
     assert names(limit=1, marker=lease["id"]) == ["other"]
     listed = first["leases"][0]
-    assert set(listed["reservations"][0]) == {"id", "role", "resource_class"}
+    assert set(listed["reservations"][0]) == {"id", "role", "kind", "resource_class"}
     assert "displaced" not in listed
 
 

@@ -15,7 +15,9 @@ from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.describe import read_ensemble
 from moorage.domain.fleet_expansion import aggregate_uuid
+from moorage.domain.leases import reservation_class
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.tickets.places import place_holders, presented_reservation
 from moorage.wire.ensembles import Ensemble
 from moorage.wire.flavors import FlavorValue
 
@@ -326,6 +328,25 @@ def test_volumes_are_leased_beside_what_is_held_before(service: Service) -> None
     until = {**described({**DATA, "count": 6}), "decide": {"until": lease["start"]}}
     held = service.call("POST", "/ensembles", {"ensemble": until})
     assert held.status_code == 201, held.text
+
+
+def test_of_a_lease_only_servers_and_nodes_are_offered_to_nova(service: Service) -> None:
+    body = described(DB, DATA, LINK, NODE)
+    lease = {"name": "now", "duration": "PT1H", "ensemble": body}
+    answer = service.call("POST", "/leases", {"lease": lease})
+    assert answer.status_code == 201, answer.text
+    every = answer.json["lease"]["reservations"]
+    classes = {one["role"]: reservation_class(one["id"]) for one in every}
+    offered = {one["role"]: one["resource_class"] for one in every}
+    assert offered == {**classes, "data": None, "link": None}
+    assert {one["kind"] for one in every} == {"server", "volume", "port", "baremetal"}
+    (listed,) = service.call("GET", "/leases").json["leases"]
+    assert {one["role"]: one["resource_class"] for one in listed["reservations"]} == offered
+    assert set(place_holders(service.store, classes.values())) == {classes["db"], classes["node"]}
+    presented = {
+        one["role"]: presented_reservation(service.store, f"req-{one['id']}") for one in every
+    }
+    assert presented == offered
 
 
 def test_copies_are_not_said_to_be_all_where_more_may_fit(service: Service) -> None:

@@ -102,6 +102,8 @@ def reserved(one: Lease, part: Reservation) -> Mapping[str, Any]:
     if isinstance(said, dict) and part.role in said:
         words: Mapping[str, Any] = said[part.role]
         return words if words["resource_type"] not in _SLOTS else {**_slots(part), **words}
+    if part.resource_class is None:
+        return {"resource_type": part.kind, "resource_properties": ""}
     return {"resource_type": FLAVOR, "resource_properties": "", **_slots(part)}
 
 

@@ -15,7 +15,7 @@ from moorage.api.native.ensembles import ensemble_view
 from moorage.api.native.formats import instant, plain
 from moorage.api.native.paging import Listing, listed
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.leases import LeaseOutcome, LeaseState, Yielding, reservation_class
+from moorage.domain.leases import LeaseOutcome, LeaseState, Yielding
 from moorage.domain.period import format_duration, format_instant
 from moorage.usecases.leases.audience import audiences, count_notified
 from moorage.usecases.leases.cancel import cancel_lease
@@ -298,14 +298,12 @@ def _places(call: Call, change: Mapping[str, object]) -> dict[str, str] | UnsetT
 
 
 def _named(one: Reservation) -> wire.Reservation:
-    return wire.Reservation(one.id, one.role, reservation_class(one.id))
+    return wire.Reservation(one.id, one.role, one.kind, one.resource_class)
 
 
 def _counted(one: Remaining) -> wire.Reservation:
-    return wire.Reservation(
-        id=one.reservation.id,
-        role=one.reservation.role,
-        resource_class=reservation_class(one.reservation.id),
+    return structs.replace(
+        _named(one.reservation),
         flavor=one.flavor,
         count=one.count,
         claimed=one.claimed,

@@ -198,7 +198,7 @@ def _lease(
         terms=terms,
         state=LeaseState.PENDING,
         reservations=tuple(
-            Reservation(existing_grant.get(role.name) or env.ids.uuid(), role.name)
+            Reservation(existing_grant.get(role.name) or env.ids.uuid(), role.name, role.kind)
             for role in ensemble.roles
         ),
         units=len(ensemble.members),

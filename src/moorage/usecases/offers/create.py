@@ -278,7 +278,9 @@ class _OfferSearch:
             decision_id="",
             terms=terms,
             state=LeaseState.OFFERED,
-            reservations=tuple(Reservation(env.ids.uuid(), role.name) for role in ensemble.roles),
+            reservations=tuple(
+                Reservation(env.ids.uuid(), role.name, role.kind) for role in ensemble.roles
+            ),
             digest=self._identity.digest,
             offer=offer,
         )

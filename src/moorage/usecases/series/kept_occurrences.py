@@ -248,7 +248,9 @@ class OccurrenceHolds:
             decision_id="",
             terms=checked_lead(series.terms.moved(slot.period), now),
             state=LeaseState.PENDING,
-            reservations=tuple(Reservation(ids.uuid(), role.name) for role in series.model.roles),
+            reservations=tuple(
+                Reservation(ids.uuid(), role.name, role.kind) for role in series.model.roles
+            ),
             units=len(series.model.members),
             actions=series.actions,
             occurrence=Occurrence(series.id, slot.index),

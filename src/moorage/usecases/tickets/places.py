@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import InvalidDescription, WrongState
-from moorage.domain.leases import LeaseState, reservation_class
+from moorage.domain.leases import LeaseState
 from moorage.domain.period import format_instant
 from moorage.domain.refusal_commands import to_see_lease, to_see_places
 from moorage.domain.tickets import parse_ticket_class
@@ -118,7 +118,8 @@ def presented_reservation(store: Store, request_id: str | None) -> ResourceClass
         return None
     reservation = request_id.lower().removeprefix(PREFIX)
     lease = if_stored(store.lease_of_reservation, reservation)
-    return None if lease is None else reservation_class(reservation)
+    named = () if lease is None else lease.reservations
+    return next((one.resource_class for one in named if one.id == reservation), None)
 
 
 def is_ticket(name: ResourceClass) -> bool:
@@ -158,7 +159,7 @@ def _of_lease(store: Store, name: ResourceClass) -> PlaceHolder | None:
     if lease is None:
         return None
     for one in lease.reservations:
-        if reservation_class(one.id) == name:
+        if one.resource_class == name:
             return PlaceHolder(
                 name=name,
                 words=f"reservation {one.id}",
