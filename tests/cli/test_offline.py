@@ -59,6 +59,26 @@ def test_the_service_says_of_a_contradiction_what_the_check_says(
     )
 
 
+def test_the_service_says_of_a_node_that_is_not_whole_what_the_check_says(
+    offline: Any, tmp_path: Path
+) -> None:
+    node = {"name": "node", "kind": "baremetal", "resources": {"VCPU": 1}}
+    described = {"name": "e", "members": [node]}
+    file = tmp_path / "e.yaml"
+    file.write_text(yaml.safe_dump(described), encoding="utf-8")
+    told = offline("ensemble", "check", str(file))
+    assert told.status == 1
+    service = Service()
+    refused = service.call("POST", "/ensembles", {"ensemble": described})
+    service.close()
+    (error,) = refused.json["errors"]
+    assert error["detail"] in told.err
+    assert "a whole node" in error["detail"]
+    gold = {**node, "resources": {"CUSTOM_GOLD": 1}}
+    file.write_text(yaml.safe_dump({"name": "e", "members": [gold]}), encoding="utf-8")
+    assert offline("ensemble", "check", str(file)).status == 0
+
+
 def test_a_level_that_may_be_misspelt_is_pointed_out(offline: Any, tmp_path: Path) -> None:
     shop = Path(__file__).parents[2] / "examples" / "shop.yaml"
     odd = tmp_path / "odd.yaml"

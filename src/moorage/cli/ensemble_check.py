@@ -8,7 +8,7 @@ from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
 from moorage.cli.parser import Option
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import MemberName
 from moorage.domain.words import counted, did_you_mean
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ class Check(Command):
         text = read_text(args.file)
         with reading(args.file):
             _, described = read_description(text)
-        roles = [
-            Role(name=one.name, resources=one.resources or {}, tags=one.tags)
-            for one in described.roles
-        ]
+        roles = [one.role for one in described.roles]
         members = [MemberName(one.name, i) for one in described.roles for i in range(one.count)]
         with reading(args.file, text):
             refuse_contradictions(roles, members, described.policies)

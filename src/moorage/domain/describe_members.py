@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain import plain_values
 from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
 from moorage.domain.describe_nested import GROUP_KIND
-from moorage.domain.ensembles import MemberKind
+from moorage.domain.ensembles import MemberKind, Role
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.resources import amounts, is_custom_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,6 +76,25 @@ class RoleDescription:
     project: str | None = None
     """The project whose servers its members are; None: the ensemble's."""
 
+    @property
+    def role(self) -> Role:
+        """The role, as far as the description alone says what its members are."""
+        return Role(
+            name=self.name,
+            resources=self.resources or amounts({}),
+            kind=self.kind,
+            required=self.required,
+            forbidden=self.forbidden,
+            member_of=self.member_of,
+            tags=self.tags,
+            groups=self.groups,
+            same_subtree=self.same_subtree,
+            isolate=self.isolate,
+            server=self.server,
+            alternatives=tuple(one.role for one in self.alternatives),
+            on_server=self.on_server,
+        )
+
 
 def read_choice(name: str, source: object, path: str) -> RoleDescription:
     """What members are: all that a role says but for its name, count, tags and servers."""
@@ -112,13 +132,14 @@ def read_choice(name: str, source: object, path: str) -> RoleDescription:
         raise InvalidDescription(
             f"role {name} has no flavor, so its image changes nothing", path=f"{path}.{given[0]}"
         )
+    taken = None if resources is None else plain_values.positive(resources, f"{path}.resources")
+    if kind == MemberKind.BAREMETAL and taken is not None:
+        check_whole_node(name, taken, f"{path}.resources")
     return RoleDescription(
         name=name,
         kind=kind,
         flavor=None if flavor is None else plain_values.name(flavor, f"{path}.flavor"),
-        resources=None
-        if resources is None
-        else plain_values.positive(resources, f"{path}.resources"),
+        resources=taken,
         required=plain_values.any_of(fields.get("required", ()), f"{path}.required"),
         forbidden=plain_values.names(fields.get("forbidden", ()), f"{path}.forbidden"),
         member_of=plain_values.any_of(fields.get("member_of", ()), f"{path}.member_of"),
@@ -131,6 +152,23 @@ def read_choice(name: str, source: object, path: str) -> RoleDescription:
         from_volume=read_from_volume(fields.get("boot_from_volume"), f"{path}.boot_from_volume"),
         on_server=None if on_server is None else plain_values.name(on_server, f"{path}.on_server"),
     )
+
+
+def check_whole_node(name: str, taken: Amounts, path: str) -> None:
+    """Check that a member takes a whole node: one unit of a custom class, and nothing else.
+
+    `name` is the role's.
+
+    Raises:
+        InvalidDescription: it takes something else.
+    """
+    if len(taken) != 1 or not all(is_custom_name(one) and n == 1 for one, n in taken.items()):
+        said = " ".join(f"{one}={amount}" for one, amount in sorted(taken.items()))
+        raise InvalidDescription(
+            f"role {name} is of kind {MemberKind.BAREMETAL}: a member takes a whole node, which is"
+            f" one unit of its resource class, CUSTOM_..., and nothing else, not {said}",
+            path=path,
+        )
 
 
 def read_image_properties(source: object, path: str) -> Mapping[str, str] | None:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import os_resource_classes
 
-from moorage.domain.ensembles import MemberKind, Role
+from moorage.domain.describe_members import check_whole_node
+from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
 from moorage.domain.nova.flavors import server_of, server_request
-from moorage.domain.resources import amounts, is_custom_name, total
+from moorage.domain.resources import is_custom_name, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.describe_members import RoleDescription
+    from moorage.domain.ensembles import Role
     from moorage.domain.flavors import Flavor
     from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.nova_servers import NovaServer
@@ -112,26 +114,13 @@ def resolve_role(
         UnknownName: an unknown flavor, resource class or trait.
         InvalidDescription: an image that contradicts the flavor.
     """
-    own = Role(
-        name=described.name,
-        resources=described.resources or amounts({}),
-        kind=described.kind,
-        required=described.required,
-        forbidden=described.forbidden,
-        member_of=described.member_of,
-        tags=described.tags,
-        groups=described.groups,
-        same_subtree=described.same_subtree,
-        isolate=described.isolate,
-        server=described.server,
-        on_server=described.on_server,
-    )
     if described.alternatives:
         first, *others = (
             resolve_role(one, known, rules, f"{path}.alternatives[{i}]")
             for i, one in enumerate((replace(described, alternatives=()), *described.alternatives))
         )
         return replace(first, alternatives=tuple(others))
+    own = described.role
     # A member without a size takes only the resources of its groups.
     known.check_classes(frozenset(own.resources), f"{path}.resources")
     known.check_traits(frozenset().union(*described.required), f"{path}.required")
@@ -142,25 +131,10 @@ def resolve_role(
         flavor = known.flavor(described.flavor, f"{path}.flavor")
         server = server_of(flavor, described.image_properties, from_volume=described.from_volume)
         own = _with_flavor(own, flavor, server, known, rules, path)
-    if own.kind == MemberKind.BAREMETAL:
-        _check_whole_node(own, f"{path}.{'resources' if own.flavor is None else 'flavor'}")
+        if own.kind == MemberKind.BAREMETAL:
+            taken = total([own.resources, *(one.resources for one in own.groups)])
+            check_whole_node(own.name, taken, f"{path}.flavor")
     return own
-
-
-def _check_whole_node(role: Role, path: str) -> None:
-    """Check that a member takes a whole node: one unit of a custom class, and nothing else.
-
-    Raises:
-        InvalidDescription: it takes something else.
-    """
-    taken = total([role.resources, *(one.resources for one in role.groups)])
-    if len(taken) != 1 or not all(is_custom_name(name) and n == 1 for name, n in taken.items()):
-        said = " ".join(f"{name}={amount}" for name, amount in sorted(taken.items()))
-        raise InvalidDescription(
-            f"role {role.name} is of kind {role.kind}: a member takes a whole node, which is one"
-            f" unit of its resource class, CUSTOM_..., and nothing else, not {said}",
-            path=path,
-        )
 
 
 def _with_flavor(
