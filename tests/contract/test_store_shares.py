@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.contract.conftest import how_many_pass
-from tests.contract.test_store_ensembles import ensemble, write
+from tests.contract.test_store_ensembles import decision, ensemble, write
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
@@ -13,6 +13,7 @@ from moorage.domain.changes import (
     CreateProvider,
     DeleteEnsemble,
     PutBookings,
+    PutDecision,
     PutEnsemble,
     PutInventories,
 )
@@ -49,6 +50,22 @@ def test_shares_are_found_by_either_project(store: Ledger) -> None:
     assert listed(store, "p", Page(limit=1, marker="s1")) == ["s2"]
     assert store.ensemble_of_share("s2") == first
     assert [one for _, one in store.shares(project_id="r")] == [first]
+
+
+def test_decisions_are_listed_for_the_projects_of_shares(store: Ledger) -> None:
+    shares = [Share("s1", "q"), Share("s2", "q"), Share("s3", "r")]
+    write(store, PutEnsemble(shared(1, *shares), None), PutEnsemble(ensemble(2, "q"), None))
+    write(store, PutDecision(decision(1), None))
+    write(store, PutDecision(decision(2, ensemble_id="e2", project_id="q"), None))
+
+    def read(project: str, page: Page = Page()) -> list[str]:  # noqa: B008
+        return [one.id for one in store.decisions_seen_by(project, page)]
+
+    assert read("q") == ["d2", "d1"]
+    assert read("q", Page(limit=1)) == ["d2"]
+    assert read("q", Page(limit=1, marker="d2")) == ["d1"]
+    assert read("r") == read("p") == ["d1"]
+    assert read("stranger") == []
 
 
 def test_a_role_that_is_offered_anew_has_another_share(store: Ledger) -> None:

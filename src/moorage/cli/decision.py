@@ -131,7 +131,7 @@ def found_by(decision: Decision) -> str:
 
 
 class List(Command):
-    """List decisions, newest first."""
+    """List decisions, newest first, also those about ensembles that your project takes part in."""
 
     options = (Option("--ensemble", help="only decisions of this ensemble"),)
 

@@ -309,6 +309,9 @@ class Store(Protocol):
     ) -> Sequence[Decision]:
         """Decisions, newest first."""
 
+    def decisions_seen_by(self, project_id: str, page: Page) -> Sequence[Decision]:
+        """Its own, and those about ensembles that name it in a share; newest first."""
+
     def claim(self, claim_id: str) -> Claim:
         """A claim by id. NotFound."""
 

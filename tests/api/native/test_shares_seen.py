@@ -165,7 +165,36 @@ def test_every_route_is_scoped(placed: Shop, state: str) -> None:
         "stranger": [],
     }.get(state, [state])
     assert placed.service.call("GET", "/ensembles", caller=who).json["ensembles"] == []
-    assert placed.service.call("GET", "/decisions", caller=who).json["decisions"] == []
+    read = placed.service.call("GET", "/decisions", caller=who).json["decisions"]
+    assert [one["id"] for one in read] == ([decision] if state == "joined" else [])
+
+
+def test_decisions_about_shared_ensembles_are_listed_in_pages(service: Service) -> None:
+    """Newest first, beside the project's own; without those about what it does not take part in."""
+    own = {"members": [{"name": "a", "resources": SIZE}], "decide": {}}
+    expected = []
+    for number in range(2):
+        shop = Shop(service, name=f"shop-{number}")
+        assert shop.accept().status_code == 200
+        expected.append(shop.decide().json["decision"]["id"])
+        left = Shop(service, name=f"left-{number}")
+        assert left.accept().status_code == 200
+        assert left.decide().status_code == 201
+        assert left.revoke().status_code == 200
+        body = {"ensemble": {"name": f"own-{number}", **own}}
+        made = service.call("POST", "/ensembles", body, caller=OTHER)
+        assert made.status_code == 201, made.text
+        expected.append(made.json["decision"]["id"])
+    found: list[str] = []
+    while True:
+        query = {"limit": "1", **({"marker": found[-1]} if found else {})}
+        page = service.call("GET", "/decisions", caller=OTHER, query=query).json["decisions"]
+        if not page:
+            break
+        assert "secret" not in json.dumps(page)
+        found += [one["id"] for one in page]
+    assert found == expected[::-1]
+    assert len(service.call("GET", "/decisions").json["decisions"]) == 4
 
 
 def test_only_operators_list_every_share(placed: Shop) -> None:

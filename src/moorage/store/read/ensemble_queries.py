@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, bindparam, exists, func, literal_column, or_, select, true
+from sqlalchemy import and_, bindparam, exists, func, literal_column, or_, select, true, union
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
@@ -221,6 +221,15 @@ class EnsembleQueries(Reader):
     ) -> Sequence[Decision]:
         table, shape = tables.decisions, stored_bodies.DECISION
         wanted = matching(table, project_id=project_id, ensemble_id=ensemble_id)
+        return self._listed(table, shape, wanted, page, newest_first=True)
+
+    def decisions_seen_by(self, project_id: str, page: Page) -> Sequence[Decision]:
+        table, shape = tables.decisions, stored_bodies.DECISION
+        own = select(_d.number).where(_d.project_id == project_id)
+        others = select(_d.number).join(tables.shares, _h.ensemble_id == _d.ensemble_id)
+        # A union, as each half has an index.
+        seen = union(own, others.where(_h.project_id == project_id)).subquery()
+        wanted = matching(table).join(seen, seen.c.number == _d.number)
         return self._listed(table, shape, wanted, page, newest_first=True)
 
     def claim(self, claim_id: str) -> Claim:

@@ -40,11 +40,17 @@ def seen_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
         NotFound: there is none for this caller.
     """
     decision = store.decision(decision_id)
-    if not sees(caller, decision.project_id):
-        ensemble = if_stored(store.ensemble, decision.ensemble_id)
-        if ensemble is None or not ensemble.is_joined_by(caller.project_id):
-            raise NotFound("decision", decision_id)
+    if not (caller.operator or _reads(store, caller.project_id, decision)):
+        raise NotFound("decision", decision_id)
     return decision
+
+
+def _reads(store: Store, project_id: str, decision: Decision) -> bool:
+    """Whether a decision is the project's, or about an ensemble that it takes part in."""
+    if decision.project_id == project_id:
+        return True
+    ensemble = if_stored(store.ensemble, decision.ensemble_id)
+    return ensemble is not None and ensemble.is_joined_by(project_id)
 
 
 def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
@@ -68,7 +74,10 @@ def list_decisions(
     ensemble_id: str | None = None,
     all_projects: bool = False,
 ) -> Sequence[Decision]:
-    """The caller's decisions, newest first; with `ensemble_id` those about that ensemble.
+    """The decisions that the caller's project may read, newest first.
+
+    They are its own, and those about ensembles that it takes part in; with `ensemble_id` those
+    about that ensemble.
 
     Raises:
         Forbidden: a tenant asked for another project's decisions.
@@ -82,7 +91,17 @@ def list_decisions(
             project_id=ensemble.project_id, ensemble_id=ensemble.id, page=page
         )
     project = visible_project(caller, all_projects=all_projects, project_id=None)
-    return env.store.decisions(project_id=project, page=page)
+    if project is None:
+        return env.store.decisions(project_id=None, page=page)
+    found: list[Decision] = []
+    limit = page.limit
+    while len(found) < limit:
+        some = env.store.decisions_seen_by(project, page)
+        found += (one for one in some if _reads(env.store, project, one))
+        if len(some) < limit:
+            break
+        page = replace(page, marker=some[-1].id)
+    return found[:limit]
 
 
 def list_claims(env: Environment, caller: Caller, decision_id: str, page: Page) -> Sequence[Claim]:
