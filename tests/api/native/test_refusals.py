@@ -118,3 +118,17 @@ def test_refusals_are_paged_and_other_projects_are_closed(service: Service) -> N
     unknown = service.call("GET", "/explanations", query={"marker": ids[1]}, caller=OTHER)
     assert unknown.status_code == 404
     assert service.call("GET", "/explanations", query={"stage": "odd"}).status_code == 400
+
+
+def test_minimal_conflicts_are_shown_before_the_bookings_in_the_way(service: Service) -> None:
+    amount = {"count": 6, "flavor": "m1.2xlarge"}
+    body = {"name": "l", "start": "2026-12-01T00:00:00Z", "duration": "PT1H", "amount": amount}
+    assert service.call("POST", "/leases", {"lease": body}).status_code == 201
+    answer = service.call("POST", "/leases", {"lease": body})
+    assert answer.status_code == 409, answer.text
+    why = answer.json["errors"][0]["explanation"]
+    assert (why["stage"], why["minimal"]) == ("time", True)
+    assert "resources" in why["conflict"][0]
+    (other,) = why["more_conflicts"]
+    assert not other["minimal"]
+    assert other["conflict"][0]["booked"].startswith("lease L1 from")

@@ -113,9 +113,10 @@ def create(call: Call) -> Reply:
 def explanation_view(
     call: Call, explanation: domain.Explanation, instance: str | None = None
 ) -> wire.Explanation:
-    """An explanation; numbers about the fleet are bucketed for tenants."""
-    parts = [conflict_parts(call, one) for one in explanation.conflicts]
-    minimal = [one.minimal for one in explanation.conflicts]
+    """An explanation, minimal conflicts first; numbers of the fleet are bucketed for tenants."""
+    conflicts = sorted(explanation.conflicts, key=lambda one: not one.minimal)
+    parts = [conflict_parts(call, one) for one in conflicts]
+    minimal = [one.minimal for one in conflicts]
     if explanation.exact and not call.caller.operator:
         # Found for an operator, and as exact as the fleet is.
         explanation = replace(explanation, relaxations=(), earliest=None, largest=None, note="")
