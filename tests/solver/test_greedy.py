@@ -163,11 +163,10 @@ def test_an_answer_is_improved_for_a_part_of_the_time_limit_only() -> None:
     fleet = racks({f"r{rack}": (40,) * 20 for rack in range(20)})
     near = statement("near", "affinity", "a", level="rack", weight=1)
     built = build_on_terrain(request({"a": (200, {"VCPU": 7})}, [near]), fleet)
-    first = Greedy(improving=0).solve(built.problem, time_limit=LIMIT, seed=0)
-    assert not first.proven
-    first = Greedy(improving=0).solve(built.problem, time_limit=LIMIT, seed=0)  # the loops are warm
-    limit = int(2 * first.wall_ms / 1000 * SECOND)
-    for time_limit, attempts in ((limit, 1), (LIMIT, 5)):
+    first = [Greedy(improving=0).solve(built.problem, time_limit=LIMIT, seed=0) for _ in range(5)]
+    assert not first[0].proven
+    twice = int(2 * min(one.wall_ms for one in first) / 1000 * SECOND)
+    for time_limit, attempts in ((twice, 1), (10 * LIMIT, 5)):
         seen: list[search_progress.SearchProgress] = []
         with search_progress.listening(seen.append):
             Greedy().solve(built.problem, time_limit=time_limit, seed=0)

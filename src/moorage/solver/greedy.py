@@ -7,8 +7,8 @@ that domain left out. A block that finds no place at all goes to the front, and 
 starts again, with a little seeded noise. It also starts again a few times after an answer
 that is not proved the best: a restart costs far less than an exact solve.
 
-Counting may prove that there is no placement. It costs as much as an attempt, and most
-requests are placed at the first one: so it comes before the second.
+Counting may prove that there is no placement. Most requests are placed at the first attempt
+and need no such proof: so it comes before the second.
 """
 
 from __future__ import annotations

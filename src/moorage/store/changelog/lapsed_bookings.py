@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Integer, bindparam, delete, literal_column, or_, select, union
+from sqlalchemy import Integer, bindparam, delete, or_, select, union
 
 from moorage.domain.bookings import BookingState
 from moorage.store.schema import tables
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from moorage.store.database.session import Session
 
 _b = tables.bookings.c
-# In the very words of the partial indexes, and each with its own.
-_HELD = _b.state != literal_column(f"'{BookingState.ALLOCATED.value}'")
+# As in the conditions of the partial indexes, and each with its own.
+_HELD = _b.state != BookingState.ALLOCATED.value
 _LAPSED = _HELD & (_b.lapses_at <= bindparam("now"))
 _ENDED = _HELD & (_b.end_at <= bindparam("now"))
 _OWNERS = union(select(_b.consumer).where(_LAPSED), select(_b.consumer).where(_ENDED))

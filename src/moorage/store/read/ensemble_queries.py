@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, bindparam, exists, func, literal_column, or_, select, true, union
+from sqlalchemy import and_, bindparam, exists, func, or_, select, true, union
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
@@ -77,9 +77,7 @@ _CLAIMS_OF_DECISION: Final = (
 _DUE_CLAIMS: Final = due_rows(_c.lapses_at).where(_c.state == ClaimState.BUILDING.value)
 _EXCLUSIVE_REVISION: Final = select(
     tables.ledger.c.exclusive_revision,
-    exists()
-    .where(tables.waitlist.c.state == literal_column(f"'{EntryState.WAITING.value}'"))
-    .label("waited"),
+    exists().where(tables.waitlist.c.state == EntryState.WAITING.value).label("waited"),
 )
 _EXCLUSIVE: Final = (
     select(tables.ledger.c.exclusive_revision, _e.body)
