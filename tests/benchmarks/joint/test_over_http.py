@@ -11,9 +11,9 @@ def test_a_service_decides_for_one_client_and_for_many(monkeypatch: pytest.Monke
     found = over_http.measure(over_http.Service("sqlite", "1"), 400, 0.4, "tune", members=12)
     assert found["bookings"] > 400
     assert found["refused"] == {}
-    assert found["sixteen"]["statuses"] == {"201": over_http.CLIENTS}
+    assert found["sixteen"]["statuses"] == {"201": over_http.CLIENTS * over_http.ROUNDS}
     page = "\n".join(report.page({"machine": MACHINE, "http": [found]}))
-    assert f"| {over_http.CLIENTS} x 201 |" in page
+    assert f"| {over_http.CLIENTS * over_http.ROUNDS} x 201 |" in page
 
 
 MACHINE = {"processor": "x", "cores": 2, "python": "3"}
