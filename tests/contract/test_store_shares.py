@@ -26,6 +26,8 @@ from moorage.domain.shares import Share, ShareState
 from moorage.store import Ledger
 from moorage.usecases.ports import Page
 
+WHOLE = Page()
+
 
 def shared(number: int, *shares: Share, project: str = "p") -> Ensemble:
     """An ensemble with a role for each of these shares."""
@@ -34,7 +36,7 @@ def shared(number: int, *shares: Share, project: str = "p") -> Ensemble:
     return ensemble(number, project, roles=roles, members=members)
 
 
-def listed(store: Ledger, project: str | None, page: Page = Page()) -> list[str]:  # noqa: B008
+def listed(store: Ledger, project: str | None, page: Page = WHOLE) -> list[str]:
     return [share for share, _ in store.shares(project_id=project, page=page)]
 
 
@@ -58,7 +60,7 @@ def test_decisions_are_listed_for_the_projects_of_shares(store: Ledger) -> None:
     write(store, PutDecision(decision(1), None))
     write(store, PutDecision(decision(2, ensemble_id="e2", project_id="q"), None))
 
-    def read(project: str, page: Page = Page()) -> list[str]:  # noqa: B008
+    def read(project: str, page: Page = WHOLE) -> list[str]:
         return [one.id for one in store.decisions_seen_by(project, page)]
 
     assert read("q") == ["d2", "d1"]

@@ -242,11 +242,11 @@ class StaleGeneration(ConcurrentUpdate):
 
 
 class DuplicateName(Conflict):
-    """The name or id is already taken; `told` replaces the standard message."""
+    """The name or id is already taken; `message` replaces the usual one."""
 
-    def __init__(self, kind: str, name: str, *, told: str | None = None) -> None:
+    def __init__(self, kind: str, name: str, *, message: str | None = None) -> None:
         article = "an" if kind[:1] in "aeio" else "a"
-        super().__init__(told or f"{article} {kind} {name} already exists")
+        super().__init__(message or f"{article} {kind} {name} already exists")
         self.kind = kind
         self.name = name
 
@@ -256,11 +256,11 @@ class NameTaken(DuplicateName):
 
     def __init__(self, kind: str, name: str, existing: str) -> None:
         article = "an" if kind[:1] in "aeio" else "a"
-        told = (
+        message = (
             f"the project has {article} {kind} named {name} already: {existing};"
             " change or delete that one, or choose another name"
         )
-        super().__init__(kind, name, told=told)
+        super().__init__(kind, name, message=message)
         self.existing = existing
 
 

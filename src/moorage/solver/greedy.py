@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Block = tuple[int, ...]
 
 IMPROVING: Final = 5
-"""Restarts after the first answer may take one part in this many of the time limit."""
+"""A valid answer is improved for one part in this many of the time limit, at most."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
 from moorage.engine.joint.problem import Verdict
-from moorage.solver.greedy import Greedy
+from moorage.solver.greedy import IMPROVING, Greedy
 from moorage.solver.strategies import better
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Portfolio:
 
     exact: SupportsSolve
     greedy: Greedy = field(default_factory=Greedy)
-    improving: int = 5
+    improving: int = IMPROVING
     """A valid answer is improved for one part in this many of the time limit, at most."""
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:

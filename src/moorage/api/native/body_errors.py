@@ -57,7 +57,7 @@ def invalid_body(error: str, body: object) -> InvalidDescription:
     return InvalidDescription(_reworded(found["said"], where, path, body), path=path)
 
 
-def _reworded(  # noqa: PLR0911 - a table
+def _reworded(  # noqa: PLR0911 - one return for each kind of error
     said: str, where: str, path: str | None, body: object
 ) -> str:
     if bound := _BOUND.fullmatch(said):
@@ -123,7 +123,7 @@ def _inside(kind: inspect.Type, step: str) -> Iterator[inspect.Type]:
 
 
 def _each(kind: inspect.Type) -> Iterator[inspect.Type]:
-    """The type itself, or each of a union, without what is said of them."""
+    """A type, or each type of a union, without its `Metadata` (bounds and patterns)."""
     if isinstance(kind, inspect.Metadata):
         yield from _each(kind.type)
     elif isinstance(kind, inspect.UnionType):

@@ -110,7 +110,7 @@ class Terrain:
         return self.levels[level][0]
 
     def domain_list(self, level: Level) -> Sequence[int]:
-        """`domains` as integers, for those who look at one host after the other."""
+        """`domains` as a list, which is quicker to read host by host."""
         found = self._lists.get(level)
         if found is None:
             found = self._lists[level] = self.domains(level).tolist()

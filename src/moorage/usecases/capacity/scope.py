@@ -288,5 +288,5 @@ def _domain(snapshot: Snapshot, caller: Caller, name: str, path: str = "zone") -
 def _levels(snapshot: Snapshot, caller: Caller) -> Iterator[Level]:
     """The levels whose domains the caller may name."""
     for tree, names in snapshot.topology.levels.items():
-        told = (name for name in names if name != HOST)
-        yield from (Level(tree, name) for name in told if caller.operator or name == ZONE)
+        above = (name for name in names if name != HOST)
+        yield from (Level(tree, name) for name in above if caller.operator or name == ZONE)

@@ -199,8 +199,8 @@ def _of_another(ensemble: Ensemble, claim: Claim, uuid: str) -> DuplicateName:
     if claim.kind in OF_NOVA:
         join = to_add_server(ensemble.name, claim.member.role, uuid)
         own = f"the server built for {claim.member}{join}"
-    told = f"UUID {uuid} is another consumer's already; report that of {own}"
-    return DuplicateName("consumer", uuid, told=told)
+    message = f"UUID {uuid} is another consumer's already; report that of {own}"
+    return DuplicateName("consumer", uuid, message=message)
 
 
 def end(
