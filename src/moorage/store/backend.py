@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
-    from moorage.store.changelog.entries import Connections, LogDelta, LogPoll, Turn
+    from moorage.store.changelog.entries import (
+        Connections,
+        LogDelta,
+        LogPoll,
+        ProviderChange,
+        Turn,
+    )
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Question, Rows, Session
@@ -68,11 +74,11 @@ class Log(Protocol):
         self,
         connection: Session,
         turn: Turn,
-        touched: Mapping[str, bool],
+        changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
     ) -> int:
-        """Write down what the commit touched (see `entries`), as its last step; its revision."""
+        """Write down what the commit did (see `log_rows`), as its last step; its revision."""
 
     def poll(self, cursor: object | None) -> LogPoll:
         """Whether anything was committed that the cursor does not know; None knows nothing."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.state.snapshot import Snapshot
     from moorage.store.backend import Backend
-    from moorage.store.changelog.entries import Connections, Ended
+    from moorage.store.changelog.entries import Connections
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
 
@@ -74,9 +74,7 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
             Busy: too many writers at once, or the database is away.
         """
         with self._backend.log.queue(changeset):
-            committed, ended = self._watch.commit(partial(self._committed, changeset))
-        self._feed.local_commits.note(ended)
-        return committed
+            return self._watch.commit(self._written(partial(commit, changeset=changeset)))
 
     def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
         """See `Store`. In each process one at a time, so that others come in between.
@@ -85,13 +83,7 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
             Busy: too many before it, too many writers at once, or the database is away.
         """
         with self._turns:
-            done = self._watch.commit(self._written(partial(commit_alone, propose=propose)))
-        if done is not None:
-            self._feed.local_commits.note(done[1])
-        return done and done[0]
-
-    def _committed(self, changeset: Changeset) -> tuple[Committed, Ended]:
-        return self._written(partial(commit, changeset=changeset))()
+            return self._watch.commit(self._written(partial(commit_alone, propose=propose)))
 
     def _written(self, work: Callable[..., T]) -> Callable[[], T]:
         """What does the work in a transaction of its own."""

@@ -20,7 +20,9 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.errors import NotFound, ProviderConflict
 from moorage.domain.period import FOREVER
 from moorage.domain.placement import Occupant
-from moorage.store.changelog.entries import Added
+from moorage.store.changelog import additions
+from moorage.store.changelog.additions import Added
+from moorage.store.changelog.entries import ProviderChange
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import rows
@@ -295,13 +297,23 @@ class Batch:
         self.vacated |= swept.consumers
         self.swept |= swept.providers
 
-    def additions(self) -> dict[str, Added]:
-        """Providers to which nothing was done but that bookings came."""
-        return {
-            uuid: Added(bookings, self._newcomers(bookings), self.bump(uuid), self.now)
-            for uuid, bookings in self.arrived.items()
-            if uuid not in self.rewritten and uuid not in self.swept and _are_apart(bookings)
-        }
+    def changed_providers(self) -> dict[str, ProviderChange]:
+        """What the change log says of this commit."""
+        found = dict.fromkeys(self.swept, _BOOKINGS_ONLY)
+        for uuid, bookings_only in self.touched.items():
+            found[uuid] = ProviderChange(bookings_only, self._added_text(uuid))
+        return found
+
+    def _added_text(self, uuid: str) -> str | None:
+        """What was added to a provider, if nothing else was done to it."""
+        bookings = self.arrived.get(uuid)
+        if bookings is None or uuid in self.rewritten or uuid in self.swept:
+            return None
+        if not _are_apart(bookings):
+            return None
+        return additions.encode(
+            Added(bookings, self._newcomers(bookings), self.bump(uuid), self.now)
+        )
 
     def _newcomers(self, bookings: Sequence[Booking]) -> Sequence[Occupant] | None:
         born, found = self.born, []
@@ -312,9 +324,8 @@ class Batch:
             found.append(Occupant(one.consumer, project))
         return found
 
-    def logged(self) -> dict[str, bool]:
-        """What the change log says of this commit; see `entries`."""
-        return {**dict.fromkeys(self.swept, True), **self.touched}
+
+_BOOKINGS_ONLY: Final = ProviderChange(bookings_only=True)
 
 
 def _are_apart(bookings: Sequence[Booking]) -> bool:

@@ -18,7 +18,6 @@ from sqlalchemy import bindparam, delete, exists
 from moorage.domain import changes
 from moorage.domain.changes import Committed
 from moorage.domain.derived_events import TELLING
-from moorage.store.changelog.entries import Ended
 from moorage.store.changelog.footprint import footprint
 from moorage.store.commit.apply import (
     adoption,
@@ -143,13 +142,10 @@ _FORGET = delete(tables.consumers).where(
 
 def commit(
     connection: Session, changeset: Changeset, *, log: Log, clock: Clock | None = None
-) -> tuple[Committed, Ended]:
+) -> Committed:
     """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
 
     The commit's instant is the database's, or the clock's if one is given.
-
-    Returns:
-        What it came to; and what is to be noted of it as this process's own once it has ended.
 
     Raises:
         ProviderConflict: what it relies on has changed; see `check_reliance`.
@@ -177,9 +173,7 @@ def commit(
     committed = settle(batch, log)
     if not kinds.isdisjoint(TELLING):
         events.write_events(batch, changeset.changes, committed.revision)
-    added = batch.additions()
-    size = sum(len(one.bookings) for one in added.values())
-    return committed, Ended((committed.revision, turn.at), added, size)
+    return committed
 
 
 def _apply(batch: Batch, every: Sequence[Change]) -> None:
@@ -217,7 +211,7 @@ def settle(batch: Batch, log: Log) -> Committed:
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})
     revision = log.append(
-        batch.connection, batch.turn, batch.logged(), topology_moved=batch.topology_moved
+        batch.connection, batch.turn, batch.changed_providers(), topology_moved=batch.topology_moved
     )
     return Committed(
         revision=revision,
@@ -236,7 +230,7 @@ def commit_alone(
     *,
     log: Log,
     clock: Clock | None,
-) -> tuple[Committed, Ended] | None:
+) -> Committed | None:
     """As `commit`, of what is proposed once everybody else is shut out; None: of nothing."""
     log.shut_out(connection)
     changeset = propose()

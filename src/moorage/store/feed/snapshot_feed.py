@@ -7,12 +7,11 @@ slept longer than the log reaches back loads everything.
 
 from __future__ import annotations
 
-from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.engine.state.snapshot import Snapshot
-from moorage.store.changelog.entries import LocalCommits
+from moorage.store.changelog import additions
 from moorage.store.read import provider_states
 
 if TYPE_CHECKING:
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.snapshot import ProviderState
     from moorage.store.backend import Backend
-    from moorage.store.changelog.entries import Added, LogDelta
+    from moorage.store.changelog.additions import Added
+    from moorage.store.changelog.entries import LogDelta
     from moorage.store.database.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
@@ -40,8 +40,6 @@ class Feed:
         self._watch = watch
         self._refreshing = Lock()
         self._state: _State = (None, Snapshot.empty())
-        self.local_commits = LocalCommits()
-        """Whoever commits in this process notes here what came of it."""
 
     def snapshot(self) -> Snapshot:
         """The ledger as it stands, seen now.
@@ -107,7 +105,6 @@ class Feed:
                 topology_revision=delta.topology_revision,
                 now=now,
             )
-        self.local_commits.forget(chain.from_iterable(delta.commits.values()))
         return delta.cursor, found
 
     def _differing(
@@ -117,14 +114,14 @@ class Feed:
         wholly: list[str] = []
         known: dict[str, ProviderState] = {}
         booked: list[tuple[ProviderState, Sequence[Added]]] = []
-        own, row_of, state_of = self.local_commits.of, old.row_of, old.states
-        for uuid, marks in delta.commits.items():
-            row = None if uuid in delta.wholly else row_of.get(uuid)
+        row_of, state_of = old.row_of, old.states
+        for uuid, entries in delta.entries.items():
+            row = row_of.get(uuid) if all(one.bookings_only for one in entries) else None
             state = None if row is None else state_of[row]
             if state is None:
                 wholly.append(uuid)
                 continue
-            added = own(uuid, marks)
+            added = additions.of_entries(entries)
             if added is not None and provider_states.are_new(state, added):
                 booked.append((state, added))
             else:

@@ -19,7 +19,7 @@ import pymysql
 from sqlalchemy import bindparam, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
-from moorage.store.changelog.entries import LogDelta, LogPoll, Turn, commits, entries
+from moorage.store.changelog.entries import Entry, LogDelta, LogPoll, Turn, by_provider, log_rows
 from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.schema import tables
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.period import Instant
+    from moorage.store.changelog.entries import ProviderChange
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.database.session import Question, Rows, Session
 
@@ -172,7 +173,7 @@ _HEAD: Final = (
     " EXISTS (SELECT 1 FROM members) AS tags FROM ledger WHERE id = 1"
 )
 _SINCE: Final = (
-    "SELECT subject, revision, at, bookings_only FROM changes"
+    "SELECT subject, revision, at, bookings_only, added FROM changes"
     " WHERE revision >= %s ORDER BY revision, subject"
 )
 _LOGGED: Final = "SELECT EXISTS (SELECT 1 FROM changes WHERE revision = %s AND at = %s)"
@@ -183,15 +184,6 @@ _ADVANCE = update(tables.ledger).values(
 _LOG = tables.changes.insert()
 _TRIM = delete(tables.changes).where(tables.changes.c.revision <= bindparam("upto"))
 _START = update(tables.ledger).values(log_start=bindparam("upto"))
-
-
-class _Row(NamedTuple):
-    """One of the log, in the order of `_SINCE`."""
-
-    subject: str
-    revision: int
-    at: Instant
-    bookings_only: bool
 
 
 class MarkedLog(SingleWriterLog):
@@ -217,13 +209,13 @@ class MarkedLog(SingleWriterLog):
         self,
         connection: Session,
         turn: Turn,
-        touched: Mapping[str, bool],
+        changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
     ) -> int:
         number = turn.number
         connection.do(_ADVANCE, {"number": number, "topology": int(topology_moved)})
-        connection.do(_LOG, entries(number, turn, touched))
+        connection.do(_LOG, log_rows(number, turn, changed))
         if upto := self.surplus(number):
             connection.do(_TRIM, {"upto": upto})
             connection.do(_START, {"upto": upto})
@@ -245,8 +237,7 @@ class MarkedLog(SingleWriterLog):
                     cursor=_reached(cursor, missed),
                     revision=max(newest, revision + 1) if missed else revision,
                     topology_revision=topology,
-                    commits=commits(row for row in missed if row.subject),
-                    wholly=frozenset(row.subject for row in missed if not row.bookings_only),
+                    entries=by_provider(missed),
                     tags=bool(tags),
                     complete=True,
                     now=now,
@@ -257,16 +248,15 @@ class MarkedLog(SingleWriterLog):
             cursor=_reached(before, found),
             revision=newest if cursor is None else max(newest, revision + 1),
             topology_revision=topology,
-            commits={},
-            wholly=frozenset(),
+            entries={},
             tags=bool(tags),
             complete=False,
             now=now,
         )
 
 
-def _since(connection: Session, revision: int) -> list[_Row]:
-    return [_Row(*row) for row in connection.exec_driver_sql(_SINCE, (revision,))]
+def _since(connection: Session, revision: int) -> list[Entry]:
+    return [Entry(*row) for row in connection.exec_driver_sql(_SINCE, (revision,))]
 
 
 def logged(connection: Session, marks: Collection[Mark]) -> Iterator[Mark]:
@@ -284,14 +274,14 @@ def logged(connection: Session, marks: Collection[Mark]) -> Iterator[Mark]:
             yield mark
 
 
-def _follows(cursor: Mark, found: Iterable[_Row], log_start: int) -> bool:
+def _follows(cursor: Mark, found: Iterable[Entry], log_start: int) -> bool:
     """Whether the history that the cursor was taken from is the one in the log, from there on."""
     if cursor.at is None:
         return cursor.revision == 0 and log_start == 0
     return any((row.revision, row.at) == cursor for row in found)
 
 
-def _reached(start: Mark, found: Iterable[_Row]) -> Mark:
+def _reached(start: Mark, found: Iterable[Entry]) -> Mark:
     """How far the log was seen without a gap.
 
     A reader that looks while others commit may see a commit and not the one just before: the

@@ -26,7 +26,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.changes import BoundHeld, BoundOffers, BoundStored
-from moorage.store.changelog.entries import LogDelta, LogPoll, Turn, commits, entries
+from moorage.store.changelog.entries import LogDelta, LogPoll, Turn, by_provider, log_rows
 from moorage.store.changelog.lapsed_bookings import Swept, lapsed_consumers, sweep_all, sweep_of
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT, retry
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
+    from moorage.store.changelog.entries import ProviderChange
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.database.session import Question, Rows, Session
     from moorage.store.postgresql.connection import RawConnection
@@ -83,7 +84,7 @@ _HEAD: Final = text(
     " coalesce((SELECT max(revision) FROM changes), log_start) AS newest FROM ledger"
 )
 _UNSEEN: Final = text(
-    "SELECT subject, revision, at, bookings_only FROM changes"
+    "SELECT subject, revision, at, bookings_only, added FROM changes"
     " WHERE revision >= :xmax OR revision = ANY(CAST(:running AS bigint[]))"
 )
 _TRY: Final = (
@@ -265,12 +266,12 @@ class VisibleLog:
         self,
         connection: Session,
         turn: Turn,
-        touched: Mapping[str, bool],
+        changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
     ) -> int:
         number = turn.number
-        connection.do(_LOG, entries(number, turn, touched))
+        connection.do(_LOG, log_rows(number, turn, changed))
         if topology_moved:
             connection.do(_TOPOLOGY)
         if next(self._commits) % TRIM_EVERY == 0:
@@ -305,8 +306,7 @@ class VisibleLog:
             cursor=reached,
             revision=max(revision + 1, *(row.revision for row in found)) if found else revision,
             topology_revision=head.topology_revision,
-            commits=commits(row for row in found if row.subject),
-            wholly=frozenset(row.subject for row in found if not row.bookings_only),
+            entries=by_provider(found),
             tags=head.tags,
             complete=True,
             now=head.now,
@@ -325,8 +325,7 @@ def _everything(head: Any, cursor: Cursor, revision: int) -> LogDelta:  # noqa: 
         cursor=cursor,
         revision=revision,
         topology_revision=head.topology_revision,
-        commits={},
-        wholly=frozenset(),
+        entries={},
         tags=head.tags,
         complete=False,
         now=head.now,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
-    from moorage.store.changelog.entries import Added
+    from moorage.store.changelog.additions import Added
     from moorage.store.database.session import Queryable, Session
 
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c

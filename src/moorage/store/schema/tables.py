@@ -70,6 +70,7 @@ changes = Table(
     Column("subject", UUID, primary_key=True),
     Column("bookings_only", Boolean, nullable=False),
     Column("at", BigInteger),
+    Column("added", LONG, comment="the bookings it added, if it did nothing else; JSON"),
     sqlite_with_rowid=False,
     comment="The change log: which providers a revision touched.",
 )

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_column, select, update
 
-from moorage.store.changelog.entries import LogDelta, LogPoll, commits, entries
+from moorage.store.changelog.entries import LogDelta, LogPoll, by_provider, log_rows
 from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.schema import tables
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from moorage.store.changelog.entries import Turn
+    from moorage.store.changelog.entries import ProviderChange, Turn
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.database.session import Question, Rows, Session
 
@@ -92,7 +92,7 @@ _HEAD = select(
 )
 _TOPOLOGY_MOVES = update(tables.ledger).values(topology_revision=_l.topology_revision + 1)
 _LOG = tables.changes.insert()
-_AFTER = select(_log.subject, _log.revision, _log.at, _log.bookings_only).where(
+_AFTER = select(_log.subject, _log.revision, _log.at, _log.bookings_only, _log.added).where(
     _log.revision > bindparam("after"), _log.subject != literal_column("''")
 )
 
@@ -119,12 +119,12 @@ class NumberedLog(SingleWriterLog):
         self,
         connection: Session,
         turn: Turn,
-        touched: Mapping[str, bool],
+        changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
     ) -> int:
         revision = turn.number or newest_revision(connection) + 1
-        connection.do(_LOG, entries(revision, turn, touched))
+        connection.do(_LOG, log_rows(revision, turn, changed))
         if topology_moved:
             connection.do(_TOPOLOGY_MOVES)
         if upto := self.surplus(revision):
@@ -142,8 +142,7 @@ class NumberedLog(SingleWriterLog):
             cursor=head.newest,
             revision=head.newest,
             topology_revision=head.topology_revision,
-            commits=commits(found),
-            wholly=frozenset(row.subject for row in found if not row.bookings_only),
+            entries=by_provider(found),
             tags=bool(head.tags),
             complete=complete,
         )

@@ -181,6 +181,29 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
     )
 
 
+def packed(one: Booking) -> tuple[Amounts, list[object]]:
+    """A booking as plain JSON values without its provider, for `unpacked`."""
+    return dict(one.amounts), [
+        one.consumer,
+        one.period.start,
+        one.period.end,
+        one.state.value,
+        one.lapses_at,
+        one.binding.value,
+        one.decision,
+        one.preemptible,
+        one.yields_to,
+        one.declared_end,
+        one.priority,
+    ]
+
+
+def unpacked(provider: str, amounts: dict[str, int], values: list[Any]) -> Booking:
+    """The booking of which `packed` made these, on its provider."""
+    consumer, *others = values
+    return _booking((consumer, provider, *others), amounts)
+
+
 def booking_columns(one: Booking, holder: str | None = None) -> list[dict[str, object]]:
     """What to write for one booking: a row per resource class. `holder` is a hold's project."""
     common = {
