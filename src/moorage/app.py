@@ -31,6 +31,7 @@ from moorage.http.planner_client import PlannerClient
 from moorage.http.process_status import ProcessStatus
 from moorage.http.proxy_headers import with_proxies
 from moorage.http.system_routes import ApiVersion, SystemRoutes
+from moorage.policies.registry import discover
 from moorage.service_environment import make_environment, open_ledger, solver_in_this_process
 from moorage.service_workers import start_effects, start_expiry, start_nova_sync
 from moorage.settings import Effective, configure
@@ -261,6 +262,7 @@ class _Process:
     def of(cls, config: Mapping[str, Any], *, plans: bool) -> _Process:
         """Open the ledger, and count this start; see `application`."""
         settings = configure(Effective(**config["effective"]))
+        discover()  # once, instead of in each thread that answers one of the first requests
         metrics = Metrics(Path(config["counts"]), config["worker"])
         metrics.count(table.STARTS, metrics.worker)
         counted = StoreMetrics(metrics)

@@ -68,7 +68,8 @@ SERVICE: Final = (
         "N",
         "Planner processes, which work on requests that search: decisions, leases, offers, series,"
         " templates, explanations, questions about capacity. auto: half as many as there are CPUs,"
-        " at least one. 0: the HTTP workers do it themselves, as with a ledger in memory.",
+        " at least two, or one on a single CPU. 0: the HTTP workers do it themselves, as with a"
+        " ledger in memory.",
         show=show_planners,
     ),
     Setting(

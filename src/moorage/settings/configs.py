@@ -355,12 +355,16 @@ def _planners(value: Mapping[str, Any]) -> PlannersConfig:
     in_memory = kind.partition("+")[0] == "sqlite" and (
         rest.partition("?")[0].strip("/") in {"", ":memory:"}
     )
-    asked = value["planners"]
-    half = max(len(os.sched_getaffinity(0)) // 2, 1)
+    asked, cpus = value["planners"], len(os.sched_getaffinity(0))
     return PlannersConfig(
-        processes=0 if in_memory else half if asked is None else asked,
+        processes=0 if in_memory else _planners_for(cpus) if asked is None else asked,
         threads=value["workers"] * _expensive(value),
     )
+
+
+def _planners_for(cpus: int) -> int:
+    """Half as many as CPUs, but two where there are two: a search keeps one busy by itself."""
+    return max(cpus // 2, min(cpus, 2))
 
 
 def _quotas(value: Mapping[str, Any]) -> QuotaDefaults:
