@@ -86,21 +86,16 @@ NOBODY: Final = ""
 
 
 def by_provider(rows: Iterable[Any]) -> dict[str, list[Entry]]:
-    """Rows of the log, with the columns of an `Entry`, by the provider that changed."""
+    """Rows of the log, with the columns of an `Entry`, by the provider that changed.
+
+    They come in the order of commits, as far as commits touch the same provider.
+    """
     found: dict[str, list[Entry]] = {}
     for row in rows:
         entry = Entry(*row)
         if entry.subject != NOBODY:
             found.setdefault(entry.subject, []).append(entry)
-    for several in found.values():
-        if len(several) > 1:
-            # Commits that touch one provider come one after the other, and so do their instants.
-            several.sort(key=_by_instant)
     return found
-
-
-def _by_instant(entry: Entry) -> tuple[Instant, int]:
-    return entry.at or 0, entry.revision
 
 
 def log_rows(

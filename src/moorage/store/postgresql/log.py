@@ -86,6 +86,8 @@ _HEAD: Final = text(
 _UNSEEN: Final = text(
     "SELECT subject, revision, at, bookings_only, added FROM changes"
     " WHERE revision >= :xmax OR revision = ANY(CAST(:running AS bigint[]))"
+    # Commits that touch one provider come one after the other, and so do their instants.
+    " ORDER BY at, revision"
 )
 _TRY: Final = (
     "SELECT one FROM unnest($1::text[]) AS one"

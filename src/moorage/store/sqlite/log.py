@@ -92,8 +92,10 @@ _HEAD = select(
 )
 _TOPOLOGY_MOVES = update(tables.ledger).values(topology_revision=_l.topology_revision + 1)
 _LOG = tables.changes.insert()
-_AFTER = select(_log.subject, _log.revision, _log.at, _log.bookings_only, _log.added).where(
-    _log.revision > bindparam("after"), _log.subject != literal_column("''")
+_AFTER = (
+    select(_log.subject, _log.revision, _log.at, _log.bookings_only, _log.added)
+    .where(_log.revision > bindparam("after"), _log.subject != literal_column("''"))
+    .order_by(_log.revision)
 )
 
 
