@@ -1,6 +1,7 @@
 """One table, four places to say a value, and an error that names the place."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -47,6 +48,18 @@ def test_without_anything_the_defaults_make_a_private_service(
     assert found.server.workers == 1
     assert found.limits.default_hold == 10 * MINUTE
     assert (found.clock_file, found.server.pid_file) == (None, None)
+
+
+@pytest.mark.parametrize(("cpus", "planners"), [(1, 1), (2, 2), (3, 2), (4, 2), (8, 4)])
+def test_planners_suit_the_cpus(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cpus: int, planners: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    database = f"sqlite:///{tmp_path}/moorage.db"
+    assert configure(read({"database": database}, {}, ())).planners.processes == planners
+    given = configure(read({"database": database, "planners": "1"}, {}, ()))
+    assert given.planners.processes == 1
+    assert configure(read({"database": "sqlite://"}, {}, ())).planners.processes == 0
 
 
 def test_the_nearer_place_wins(write: Write) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Select, Table
 from sqlalchemy.sql import visitors
 
-from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.changes import (
     AdoptAllocations,
     Change,
@@ -33,11 +33,13 @@ from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.content import AllocationSet
 from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
 from moorage.domain.errors import MoorageError, NotFound
-from moorage.domain.period import Period
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.store import Ledger, open_store
 from moorage.store.backend import Backend
+from moorage.store.changelog.additions import Added, decode, encode
 from moorage.store.database.session import CursorSession
 from moorage.store.opening import connect
 from moorage.store.read import provider_states
@@ -260,6 +262,49 @@ def test_so_they_are_where_its_allocations_are_adopted(file: str) -> None:
         store.snapshot()
         commit(store, adopt("one", ["a"], "another"))
         assert said(store.snapshot()) == as_new(file)
+
+
+def test_entries_are_in_the_order_of_commits_whatever_the_clock_did(file: str) -> None:
+    with closing(opened(file)) as store:
+        store.snapshot()
+        commit(store, put("one", "a"))
+        commit(store, put("two", "a"))
+        with closing(sqlite3.connect(file.removeprefix("sqlite:///"))) as connection:
+            connection.execute("UPDATE changes SET at = -revision")
+            connection.commit()
+        assert said(store.snapshot()) == as_new(file)
+
+
+_instants = st.integers(1, FOREVER)
+_ids = st.uuids().map(str)
+_bookings = st.builds(
+    Booking,
+    consumer=_ids,
+    provider=st.just("a"),
+    amounts=st.dictionaries(st.sampled_from(("DISK_GB", "VCPU")), st.integers(1, 2**31 - 1)),
+    period=st.builds(Period, st.just(0), _instants),
+    state=st.sampled_from(BookingState),
+    lapses_at=_instants,
+    binding=st.sampled_from(Binding),
+    decision=st.none() | _ids,
+    preemptible=st.booleans(),
+    yields_to=st.none() | _ids,
+    declared_end=st.none() | _instants,
+    priority=st.integers(-100, 100),
+)
+
+
+@given(
+    bookings=st.lists(_bookings, min_size=1, max_size=3),
+    bump=st.integers(0, 2),
+    project=st.sampled_from(("project", None)),
+)
+def test_what_an_entry_says_is_what_was_added(
+    bookings: list[Booking], bump: int, project: str | None
+) -> None:
+    newcomers = None if project is None else [Occupant(one.consumer, project) for one in bookings]
+    added = Added(bookings, newcomers, bump, FOREVER)
+    assert decode("a", encode(added)) == added
 
 
 CONSUMERS = ("c0", "c1", "c2", "c3")

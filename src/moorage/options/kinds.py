@@ -132,7 +132,7 @@ UNLIMITED: Final = "unlimited"
 """The limit that nothing passes: None."""
 
 planners, show_planners = or_word(whole(0, 256), AUTO), show_or_word(AUTO)
-"""A number of processes; `auto`: as many as suit the CPUs."""
+"""A number of processes; `auto`: by the number of CPUs."""
 number_or_auto, show_number_or_auto = or_word(_digits(1), AUTO), show_or_word(AUTO)
 """A number of at least one."""
 lifetime, show_lifetime = or_word(duration, FOREVER), show_or_word(FOREVER, say_duration)

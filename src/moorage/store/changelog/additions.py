@@ -1,10 +1,10 @@
 """Bookings that a commit added to a provider, as its entry in the change log carries them.
 
-Most commits do nothing to a provider but add bookings. Who follows the log then adds them to what
-it knows of that provider, instead of reading all of its bookings again.
+Most commits only add bookings to a provider. A process that follows the log then adds them to its
+snapshot, instead of reading all bookings of that provider again.
 
-The text is a JSON array, without names of fields: a row of the log is written for each provider of
-each commit, and is read by every process.
+The text is a JSON array without names of fields, some 250 characters for one booking: each commit
+writes one for each provider, and every process reads it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ def decode(provider: str, text: str) -> Added:
 
 
 def of_entries(entries: Sequence[Entry]) -> list[Added] | None:
-    """What these commits did to their provider, in their order; None if one did more than add."""
+    """What these commits added to their provider, in their order; None if one of them does not say.
+
+    It does not if it did more than add bookings, or an earlier version of the program wrote it.
+    """
     found = []
     for entry in entries:
         if entry.added is None:

@@ -57,7 +57,7 @@ class Entry(NamedTuple):
     """One row of the log, its columns in the order in which every database is asked for them."""
 
     subject: str
-    """The UUID of the provider, or `NOBODY`."""
+    """The UUID of the provider, or `NO_PROVIDER`."""
     revision: int
     at: Instant | None
     bookings_only: bool
@@ -81,7 +81,7 @@ class LogDelta:
     """The database's clock, where it came along for nothing."""
 
 
-NOBODY: Final = ""
+NO_PROVIDER: Final = ""
 """The subject of a commit that touched no provider."""
 
 
@@ -93,7 +93,7 @@ def by_provider(rows: Iterable[Any]) -> dict[str, list[Entry]]:
     found: dict[str, list[Entry]] = {}
     for row in rows:
         entry = Entry(*row)
-        if entry.subject != NOBODY:
+        if entry.subject != NO_PROVIDER:
             found.setdefault(entry.subject, []).append(entry)
     return found
 
@@ -120,4 +120,4 @@ def log_rows(
     ]
 
 
-_UNTOUCHED: Final = {NOBODY: ProviderChange(bookings_only=True)}
+_UNTOUCHED: Final = {NO_PROVIDER: ProviderChange(bookings_only=True)}

@@ -182,7 +182,11 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
 
 
 def packed(one: Booking) -> tuple[Amounts, list[object]]:
-    """A booking as plain JSON values without its provider, for `unpacked`."""
+    """A booking as plain JSON values without its provider, for `unpacked`.
+
+    The values are in the order of `BOOKING`. A new one goes to the end: texts of a version that did
+    not have it yet are read as well.
+    """
     return dict(one.amounts), [
         one.consumer,
         one.period.start,

@@ -1,6 +1,6 @@
 """The change log says which bookings a commit added.
 
-Entries that are there already say nothing: whoever follows them reads the providers anew.
+Older entries do not have them: a process that follows these loads the providers from the tables.
 """
 
 from typing import Final
