@@ -45,11 +45,14 @@ class Client:
         return self.send("GET", path, None, version)
 
     def send(self, method: str, path: str, body: object = None, version: str = VERSION) -> Answer:
-        """One request; a connection found closed is tried once more, new."""
+        """One request; a connection found closed is tried once more, new.
+
+        A body that is not bytes is sent as JSON.
+        """
         headers = self._identity | {"OpenStack-API-Version": f"placement {version}"}
         data = None
         if body is not None:
-            data = json.dumps(body).encode()
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
         try:
             return self._once(method, path, data, headers)

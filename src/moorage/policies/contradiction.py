@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import SIDES, Phase, edges
+from moorage.domain.ensembles import SIDES, Phase
 from moorage.domain.errors import Contradiction
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
-from moorage.policies.registry import parse
+from moorage.policies.rules import rules_of
 from moorage.policies.satisfiable import impossible
 from moorage.policies.sides import MEMBERS, check_roles
 from moorage.policies.static_check import contradictory
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
     from moorage.domain.topology import Topology
+    from moorage.policies.rules import Rule
 
 
 def refuse_contradictions(
@@ -44,15 +45,16 @@ def refuse_contradictions(
         UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
     names = {role.name for role in roles}
-    for one in statements:
-        path = one.path or f"policies.{one.name}"
-        check_roles(getattr(parse(one), SIDES, MEMBERS), names, f"{path}.{SIDES}")
-    asked = [one for one in statements if one.required and Phase.CREATE in one.phases]
+    rules = rules_of(roles, members, statements)
+    for rule in rules:
+        path = rule.statement.path or f"policies.{rule.statement.name}"
+        check_roles(getattr(rule.policy, SIDES, MEMBERS), names, f"{path}.{SIDES}")
+    asked = [
+        rule for rule in rules if rule.statement.required and Phase.CREATE in rule.statement.phases
+    ]
 
-    def contradict(some: Sequence[PolicyStatement]) -> bool:
-        return contradictory(roles, members, some, levels=levels) or impossible(
-            roles, members, some, levels
-        )
+    def contradict(some: Sequence[Rule]) -> bool:
+        return contradictory(roles, some, levels=levels) or impossible(roles, members, some, levels)
 
     if not asked or not contradict(asked):
         return
@@ -62,19 +64,14 @@ def refuse_contradictions(
             asked = others
     fleet = HypotheticalFleet(levels, real_topology=topology)
     raise Contradiction(
-        f"conflict (minimal): {_needs(roles, members, asked, fleet)}",
-        policies=tuple(one.name for one in asked),
+        f"conflict (minimal): {_needs(asked, fleet)}",
+        policies=tuple(one.statement.name for one in asked),
     )
 
 
-def _needs(
-    roles: Sequence[Role],
-    members: Sequence[MemberName],
-    statements: Sequence[PolicyStatement],
-    fleet: HypotheticalFleet,
-) -> str:
+def _needs(rules: Sequence[Rule], fleet: HypotheticalFleet) -> str:
     return "  <->  ".join(
-        f"{one.name} needs {parse(one).requirement(edge, fleet)}"
-        for one in statements
-        for edge in edges(one, roles, members)[:1]
+        f"{rule.statement.name} needs {rule.policy.requirement(edge, fleet)}"
+        for rule in rules
+        for edge in rule.edges[:1]
     )

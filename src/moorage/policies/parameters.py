@@ -70,13 +70,12 @@ def read(cls: type[T], parameters: Mapping[str, object], *, path: str) -> T:
     Raises:
         InvalidDescription: an unknown, missing, ill-typed or out-of-range parameter.
     """
-    known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]  # a dataclass
+    known, hints = _fields(cls), _hints(cls)  # type: ignore[arg-type]  # every class is hashable
     for name in parameters:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
             hint = _OTHER_WORDS.get(name, hint)
             raise InvalidDescription(f"no parameter {name!r}{hint}", path=_at(path, name))
-    hints = _hints(cls)  # type: ignore[arg-type]  # every class is hashable
     values: dict[str, Any] = {}
     for name, field in known.items():
         if name in parameters:
@@ -111,6 +110,11 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     return sorted(value) if isinstance(value, frozenset) else value
+
+
+@cache
+def _fields(cls: type) -> dict[str, Field[Any]]:
+    return {field.name: field for field in fields(cls)}
 
 
 @cache

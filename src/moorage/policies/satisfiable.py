@@ -12,20 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import MemberSelection, Phase
+from moorage.domain.ensembles import Phase
 from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.role_paths import is_known
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
 from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealFleet, levels_by_tree, usual_rank
 from moorage.policies.ideal_search import BudgetExceeded, search
-from moorage.policies.registry import parse
+from moorage.policies.rules import Rule, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
-    from moorage.policies.contract import Edge, Policy
+    from moorage.policies.contract import Edge
 
 FAN_OUT: Final = 16
 """Most domains tried under one domain of a higher level; alone, a level gets one per member."""
@@ -49,13 +49,6 @@ class LeastDomains:
     proved: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    statement: PolicyStatement
-    policy: Policy
-    edges: tuple[Edge, ...]
-
-
 def least_domains(
     roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
 ) -> LeastDomains:
@@ -67,7 +60,7 @@ def least_domains(
         UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
         UnknownName: a policy selects no member.
     """
-    rules = _rules(roles, members, statements)
+    rules = _judged(roles, members, rules_of(roles, members, statements))
     try:
         least = _nested(_least_counts(rules))
     except BudgetExceeded:
@@ -84,7 +77,7 @@ def least_domains(
 def impossible(
     roles: Sequence[Role],
     members: Sequence[MemberName],
-    statements: Sequence[PolicyStatement],
+    rules: Sequence[Rule],
     levels: Mapping[str, tuple[str, ...]] | None,
 ) -> bool:
     """Whether it is proved that no fleet can meet the required policies.
@@ -97,7 +90,7 @@ def impossible(
     """
     if len(members) > MAX_MEMBERS:
         return False
-    rules = _comparable(_rules(roles, members, statements), levels)
+    rules = _comparable(_judged(roles, members, rules), levels)
     above_hosts = [level for level in _levels(rules) if level.name != HOST]
     plenty = _each(_levels(rules), max(1, len(members)))
     leaves = len(members) ** len(above_hosts)
@@ -114,7 +107,7 @@ def impossible(
         return False
 
 
-def _equal_requirements(roles: Sequence[Role], rules: Sequence[_Rule]) -> bool:
+def _equal_requirements(roles: Sequence[Role], rules: Sequence[Rule]) -> bool:
     """Whether the members in the rules have equal host requirements."""
     named = {member.role for rule in rules for edge in rule.edges for member in edge}
     asked = [
@@ -129,9 +122,7 @@ def _traits_of(role: Role) -> tuple[object, ...]:
     return role.required, role.forbidden, role.root_required
 
 
-def _comparable(
-    rules: Sequence[_Rule], levels: Mapping[str, tuple[str, ...]] | None
-) -> list[_Rule]:
+def _comparable(rules: Sequence[Rule], levels: Mapping[str, tuple[str, ...]] | None) -> list[Rule]:
     """Rules on trees whose order of levels is known."""
     known = {
         tree: len(names) < 2  # noqa: PLR2004 - one level needs no order
@@ -145,42 +136,41 @@ def _comparable(
     return [rule for rule in rules if (level := _level(rule)) is not None and known[level.tree]]
 
 
-def _rules(
-    roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
-) -> list[_Rule]:
+def _judged(
+    roles: Sequence[Role], members: Sequence[MemberName], rules: Sequence[Rule]
+) -> list[Rule]:
+    """The required rules that hold at creation, on hosts: how many servers they have is not known.
+
+    Raises:
+        UnknownName: a policy selects no member.
+    """
     names = {member.role for member in members} | {role.name for role in roles}
-    selection = MemberSelection(roles, members)
-    rules = [_rule(one, names, members, selection) for one in statements]
+    for rule in rules:
+        _check_selectors(rule.statement, names, members)
     return [rule for rule in rules if rule.statement.required and _is_judged(rule)]
 
 
-def _is_judged(rule: _Rule) -> bool:
-    """Whether the rule holds at creation, on hosts: how many servers they have is not known."""
+def _is_judged(rule: Rule) -> bool:
     level = _level(rule)
     return Phase.CREATE in rule.statement.phases and (level is None or level.name != SERVER)
 
 
-def _rule(
-    statement: PolicyStatement,
-    names: Collection[str],
-    members: Sequence[MemberName],
-    selection: MemberSelection,
-) -> _Rule:
-    policy = parse(statement)
+def _check_selectors(
+    statement: PolicyStatement, names: Collection[str], members: Sequence[MemberName]
+) -> None:
     for selector in statement.members:
         group = selector.group
         if group is not None and selector.member not in members and not is_known(group, names):
             path = statement.path or f"policies.{statement.name}"
             raise UnknownName("member", str(selector), path=path)
-    return _Rule(statement, policy, selection.edges(statement))
 
 
-def _levels(rules: Sequence[_Rule]) -> set[Level]:
+def _levels(rules: Sequence[Rule]) -> set[Level]:
     """Every level that a policy refers to."""
     return {level for rule in rules if (level := _level(rule)) is not None}
 
 
-def _max_counts(rules: Sequence[_Rule], members: int) -> dict[Level, int]:
+def _max_counts(rules: Sequence[Rule], members: int) -> dict[Level, int]:
     """Domain counts beyond which more domains cannot help, within the limits of the search."""
     levels = _levels(rules)
     above_hosts = [level for level in levels if level.name != HOST]
@@ -219,7 +209,7 @@ def _place(level: Level) -> tuple[bool, str, tuple[int, str]]:
     return (level.tree != DEFAULT_TREE, level.tree, (-rank, name))
 
 
-def _least_counts(rules: Sequence[_Rule]) -> dict[Level, int]:
+def _least_counts(rules: Sequence[Rule]) -> dict[Level, int]:
     """Level -> the most domains that a policy of that level needs by itself.
 
     Raises:
@@ -239,8 +229,8 @@ def _least_counts(rules: Sequence[_Rule]) -> dict[Level, int]:
     return least
 
 
-def _domains_for(rule: _Rule, edge: Edge, level: Level) -> int:
-    only = [_Rule(rule.statement, rule.policy, (edge,))]
+def _domains_for(rule: Rule, edge: Edge, level: Level) -> int:
+    only = [Rule(rule.statement, rule.policy, (edge,))]
     for count in range(1, len(edge) + 1):
         try:
             if _is_satisfiable(only, edge, {level: count}):
@@ -251,7 +241,7 @@ def _domains_for(rule: _Rule, edge: Edge, level: Level) -> int:
 
 
 def _is_satisfiable(
-    rules: Sequence[_Rule], members: Sequence[MemberName], counts: Mapping[Level, int]
+    rules: Sequence[Rule], members: Sequence[MemberName], counts: Mapping[Level, int]
 ) -> bool:
     """Whether some placement on these domains satisfies the rules.
 
@@ -275,7 +265,7 @@ def _is_satisfiable(
 
 
 def _search_placement(
-    fleet: IdealFleet, rules: Sequence[_Rule], members: Sequence[MemberName]
+    fleet: IdealFleet, rules: Sequence[Rule], members: Sequence[MemberName]
 ) -> Mapping[MemberName, int] | None:
     posted = [
         primitive
@@ -286,7 +276,7 @@ def _search_placement(
     return search(fleet, members, posted)
 
 
-def _with_hosts(counts: Mapping[Level, int], rules: Sequence[_Rule]) -> dict[Level, int]:
+def _with_hosts(counts: Mapping[Level, int], rules: Sequence[Rule]) -> dict[Level, int]:
     """The counts, with hosts where policies need more of them than of any domain."""
     hosts = _least_hosts(rules)
     if hosts <= max(counts.values(), default=1):
@@ -305,7 +295,7 @@ def _nested(counts: Mapping[Level, int]) -> dict[Level, int]:
     return found
 
 
-def _least_hosts(rules: Sequence[_Rule]) -> int:
+def _least_hosts(rules: Sequence[Rule]) -> int:
     """The largest number of hosts that a policy at host level needs by itself."""
     least = 1
     for rule in rules:
@@ -313,7 +303,7 @@ def _least_hosts(rules: Sequence[_Rule]) -> int:
         if level is None or level.name != HOST:
             continue
         for edge in rule.edges:
-            only = [_Rule(rule.statement, rule.policy, (edge,))]
+            only = [Rule(rule.statement, rule.policy, (edge,))]
             fleets = (IdealFleet({level.tree: ()}, {}, n) for n in range(1, len(edge) + 1))
             needed = (
                 fleet.per_leaf
@@ -324,12 +314,12 @@ def _least_hosts(rules: Sequence[_Rule]) -> int:
     return least
 
 
-def _ideal_fleet(rules: Sequence[_Rule], counts: Mapping[Level, int]) -> IdealFleet:
+def _ideal_fleet(rules: Sequence[Rule], counts: Mapping[Level, int]) -> IdealFleet:
     """An ideal fleet with these domains, and enough hosts in each for the rules at host level."""
     return IdealFleet(levels_by_tree(_levels(rules) | set(counts)), counts, _separate_hosts(rules))
 
 
-def _separate_hosts(rules: Sequence[_Rule]) -> int:
+def _separate_hosts(rules: Sequence[Rule]) -> int:
     """The number of members in rules at host level; at least one."""
     apart = {
         member
@@ -341,7 +331,7 @@ def _separate_hosts(rules: Sequence[_Rule]) -> int:
     return max(1, len(apart))
 
 
-def _level(rule: _Rule) -> Level | None:
+def _level(rule: Rule) -> Level | None:
     """The level that the policy refers to, if any."""
     level, tree = getattr(rule.policy, "level", None), getattr(rule.policy, "tree", None)
     return Level(tree, level) if isinstance(level, str) and isinstance(tree, str) else None

@@ -10,37 +10,37 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import MemberSelection, Phase
 from moorage.domain.topology import HOST, SERVER, Level
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.policies.primitives import Near, NeverOn, OnlyOn, SameDomain, Skew
-from moorage.policies.registry import parse
 from moorage.policies.shared_domains import JoinedMembers, others_too_few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.ensembles import MemberName, Role
     from moorage.policies.primitives import Primitive
+    from moorage.policies.rules import Rule
 
 
 def contradictory(
     roles: Iterable[Role],
-    members: Iterable[MemberName],
-    statements: Iterable[PolicyStatement],
+    rules: Collection[Rule],
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
 ) -> bool:
     """Whether these policies contradict each other on every fleet, as far as primitives show it.
 
+    They are required, and hold at creation.
+
     `levels` are the trees' levels from the top down, if known; otherwise region > zone > row > rack
     is assumed, and other names cannot be compared.
-
-    Raises:
-        UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
-    fleet, roles = HypotheticalFleet(levels), list(roles)
-    posted = _post(roles, list(members), list(statements), fleet)
+    fleet = HypotheticalFleet(levels)
+    posted = _post(rules, fleet)
+    if fleet.names:
+        # Now that they are all known the fleet has a host for every combination of them.
+        posted = _post(rules, fleet)
 
     @cache
     def together(level: Level) -> JoinedMembers:
@@ -57,28 +57,13 @@ def contradictory(
     return fleet.complete and _has_no_host(posted, alone, fleet)
 
 
-def _post(
-    roles: list[Role],
-    members: list[MemberName],
-    statements: list[PolicyStatement],
-    fleet: HypotheticalFleet,
-) -> list[Primitive]:
-    selection = MemberSelection(roles, members)
-    rules = [
-        (one, parse(one), selection.edges(one))
-        for one in statements
-        if one.required and Phase.CREATE in one.phases
+def _post(rules: Iterable[Rule], fleet: HypotheticalFleet) -> list[Primitive]:
+    return [
+        primitive
+        for rule in rules
+        for edge in rule.edges
+        for primitive in rule.policy.post(edge, fleet, name=rule.statement.name, weight=None)
     ]
-    # The first round collects the names in the fleet; only the second one counts.
-    posted: list[Primitive] = []
-    for _ in range(2):
-        posted = [
-            primitive
-            for statement, policy, found in rules
-            for edge in found
-            for primitive in policy.post(edge, fleet, name=statement.name, weight=None)
-        ]
-    return posted
 
 
 def _has_no_host(

@@ -1,5 +1,7 @@
 """The measurement over HTTP: a small fleet in a real service."""
 
+import json
+
 import pytest
 from benchmarks.joint import over_http, report
 from benchmarks.joint.fleet import make_fleet
@@ -22,6 +24,6 @@ MACHINE = {"processor": "x", "cores": 2, "python": "3"}
 def test_a_body_says_what_the_request_says() -> None:
     fleet = make_fleet(400, load=0.4, seed=1)
     instance = next(over_http._instances(fleet, "tune", 12, 0))
-    ensemble = over_http.body_of(instance.request, "one")["ensemble"]
+    ensemble = json.loads(over_http.body_of(instance.request, "one"))["ensemble"]
     assert sum(role["count"] for role in ensemble["members"]) == len(instance.request.members)
     assert len(ensemble["policies"]) == len(instance.request.policies)

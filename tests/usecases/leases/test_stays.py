@@ -111,7 +111,8 @@ def test_a_preemptible_stay_lasts_until_its_host_is_away_or_a_lease_needs_it(wor
     member_places = locate_members(here.service.store.snapshot(), stored)
     assert len(member_places.places) == 3
     assert {
-        end.at: end.because for end in stay_ends(here.service.store, member_places).values()
+        end.at: end.because
+        for end in stay_ends(here.service.store, member_places.bookings).values()
     } == because
 
 

@@ -19,7 +19,7 @@ from moorage.engine.state.server_locations import NOWHERE
 from moorage.usecases.claims.hold import confirm as confirm_decision
 from moorage.usecases.claims.hold import release as release_decision
 from moorage.usecases.claims.hold import renew as renew_decision
-from moorage.usecases.decide.member_places import locate_members
+from moorage.usecases.decide.member_places import member_bookings
 from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
 from moorage.usecases.shared.access import sees
@@ -329,7 +329,7 @@ def _ends(
     if ensemble is None:
         return {}
     known = {decision.id: lease} if lease is not None or decision.lease_id is None else {}
-    return stay_ends(call.env.store, locate_members(snapshot, ensemble), known)
+    return stay_ends(call.env.store, member_bookings(snapshot, ensemble), known)
 
 
 def _claimants(now: Instant, claims: Sequence[Claim]) -> Mapping[MemberName, str]:

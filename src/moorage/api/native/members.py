@@ -160,7 +160,7 @@ def member_viewer(
 ) -> Callable[[MemberName], wire.Member]:
     """A function that shows members and their present places, as the caller may see them."""
     ensemble = seen_by_caller(call, ensemble)
-    ends = stay_ends(call.env.store, member_places)
+    ends = stay_ends(call.env.store, member_places.bookings)
     return lambda name: _member_view(
         call,
         snapshot,

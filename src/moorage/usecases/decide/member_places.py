@@ -72,18 +72,15 @@ def locate_members(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
     """
     places: dict[MemberName, Place] = {}
     status: dict[MemberName, MemberStatus] = {}
-    found: dict[MemberName, tuple[Booking, ...]] = {}
-    for member in ensemble.members:
-        bookings = bookings_of(snapshot, consumer_of(member))
-        if bookings:
-            places[member.name] = place_of(snapshot, bookings)
-            status[member.name] = _STATUS[bookings[0].state]
-            found[member.name] = bookings
+    placed = member_bookings(snapshot, ensemble)
+    for name, bookings in placed.items():
+        places[name] = place_of(snapshot, bookings)
+        status[name] = _STATUS[bookings[0].state]
     return MemberPlaces(
         at=snapshot.taken_at,
         places=MappingProxyType(places),
         status=MappingProxyType(status),
-        bookings=MappingProxyType(found),
+        bookings=placed,
         consumers=ensemble.consumers | ensemble.spares,
         references=MappingProxyType(
             {
@@ -99,6 +96,14 @@ def locate_members(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
     )
 
 
+def member_bookings(
+    snapshot: Snapshot, ensemble: Ensemble
+) -> Mapping[MemberName, tuple[Booking, ...]]:
+    """The live bookings of each member that has some."""
+    every = ((one.name, bookings_of(snapshot, consumer_of(one))) for one in ensemble.members)
+    return MappingProxyType({name: bookings for name, bookings in every if bookings})
+
+
 def _stands_at(snapshot: Snapshot, place: Place) -> set[int]:
     """Rows of a place's host, and of the server on it where it is a slice."""
     row = snapshot.row_of[place.host]
@@ -107,11 +112,12 @@ def _stands_at(snapshot: Snapshot, place: Place) -> set[int]:
 
 def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:
     """The live bookings of a consumer."""
+    now = snapshot.taken_at
     return tuple(
         booking
         for row in snapshot.rows_of_consumer(consumer)
-        for booking in snapshot.bookings_of(row)
-        if booking.consumer == consumer
+        for booking in snapshot.state(row).bookings
+        if booking.consumer == consumer and booking.live(now)
     )
 
 

@@ -12,11 +12,11 @@ from moorage.usecases.shared.lookup import lease_of_decision
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import MemberName
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
-    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.ports import Store
 
 
@@ -43,16 +43,17 @@ class StayEnd:
 
 def stay_ends(
     store: Store,
-    member_places: MemberPlaces,
+    placed: Mapping[MemberName, tuple[Booking, ...]],
     known: Mapping[str, Lease | None] = MappingProxyType({}),
 ) -> Mapping[MemberName, StayEnd]:
     """The ends of placed members that have one, as booked now.
 
-    `known` are leases that were read already, by decision id.
+    `placed` are the members' bookings; see `MemberPlaces`. `known` are leases that were read
+    already, by decision id.
     """
     leases = dict(known)
     found: dict[MemberName, StayEnd] = {}
-    for name, bookings in member_places.bookings.items():
+    for name, bookings in placed.items():
         first = bookings[0]
         if first.period.open_ended:
             continue

@@ -6,7 +6,8 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.disclosure import Disclosure
 from moorage.domain.ensembles import MAX_MEMBERS, OnViolation
@@ -16,6 +17,8 @@ from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, say_durati
 from moorage.domain.quotas import QuotaDefaults
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration, Instant
 
@@ -256,7 +259,13 @@ def _plain(value: object) -> object:
     if isinstance(value, frozenset):
         return list(value)
     assert dataclasses.is_dataclass(value), "descriptions consist of nothing else"
-    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    kind: Any = type(value)
+    return {name: getattr(value, name) for name in _field_names(kind)}
+
+
+@cache
+def _field_names(kind: type[DataclassInstance]) -> tuple[str, ...]:
+    return tuple(one.name for one in dataclasses.fields(kind))
 
 
 def too_long(
