@@ -191,9 +191,9 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
     first, count = max(present, default=-1) + 1, room.count
     ends = env.stopwatch() + time_limit / SECOND
     for _ in range(_BEYOND):
-        names = range(first, first + count + 1)
-        grown = ensemble.grown(role.name, new_members(env.ids, role.name, names))
-        fresh = frozenset(MemberName(role.name, index) for index in names)
+        names = [MemberName(role.name, index) for index in range(first, first + count + 1)]
+        grown = ensemble.grown(role.name, new_members(env.ids, names))
+        fresh = frozenset(names)
         proposal = Proposal(grown, ensemble.generation, (lambda _, fresh=fresh: fresh,))
         try:
             result = SearchPlan(env, proposal, options, time_limit).search(observation)

@@ -301,7 +301,8 @@ def _with_role(
                 path=f"{path}.project",
             )
         wider = replace(ensemble, roles=(*ensemble.roles, role))
-        return wider.grown(role.name, new_members(env.ids, role.name, range(described.count)))
+        names = (MemberName(role.name, index) for index in range(described.count))
+        return wider.grown(role.name, new_members(env.ids, names))
     name = str(source["name"])
     role = ensemble.role(name)
     extra = sorted(set(source) - {"name", "count", "server"})

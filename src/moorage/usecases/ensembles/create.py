@@ -34,7 +34,7 @@ from moorage.usecases.shared.role_resolution import resolve
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
@@ -120,23 +120,22 @@ def create_ensemble(
     return answer_once(env, caller, identity, made_before, answer, races, dry_run=dry_run)
 
 
-def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ...]:
-    """New members of a role, each with a new consumer UUID.
+def new_members(ids: Ids, names: Iterable[MemberName]) -> tuple[Member, ...]:
+    """New members, each with a new consumer UUID.
 
     The first half is the same in all of them: so they stand side by side in the indexes of the
     database, and a commit changes a few pages instead of one for each member.
     """
     first = ids.uuid()[:_FIRST_HALF]
-    return tuple(
-        Member(MemberName(role, index), first + ids.uuid()[_FIRST_HALF:]) for index in indexes
-    )
+    return tuple(Member(name, first + ids.uuid()[_FIRST_HALF:]) for name in names)
 
 
 def with_more_members(ids: Ids, ensemble: Ensemble, role: str, more: int) -> Ensemble:
     """The ensemble with `more` new members of a role, which get the lowest free indexes."""
     taken = {one.name.index for one in ensemble.members if one.name.role == role}
     free = [index for index in range(len(taken) + more) if index not in taken]
-    return ensemble.grown(role, new_members(ids, role, free[:more]))
+    names = (MemberName(role, index) for index in free[:more])
+    return ensemble.grown(role, new_members(ids, names))
 
 
 def _store(
@@ -267,8 +266,11 @@ def members_of(
     """
     count = sum(role.count for role in descriptions)
     check_member_count(env.limits, count)
-    return tuple(
-        member
-        for role, one in zip(roles, descriptions, strict=True)
-        for member in new_members(env.ids, role.name, range(one.count))
+    return new_members(
+        env.ids,
+        (
+            MemberName(role.name, index)
+            for one, role in zip(descriptions, roles, strict=True)
+            for index in range(one.count)
+        ),
     )
