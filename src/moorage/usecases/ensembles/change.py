@@ -301,8 +301,8 @@ def _with_role(
                 path=f"{path}.project",
             )
         wider = replace(ensemble, roles=(*ensemble.roles, role))
-        names = (MemberName(role.name, index) for index in range(described.count))
-        return wider.grown(role.name, new_members(env.ids, names))
+        added = (MemberName(role.name, index) for index in range(described.count))
+        return wider.grown(role.name, new_members(env.ids, added))
     name = str(source["name"])
     role = ensemble.role(name)
     extra = sorted(set(source) - {"name", "count", "server"})
