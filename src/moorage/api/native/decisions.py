@@ -175,7 +175,7 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
     flavors = tuple(one for one in flavors if sees_role(call.caller, ensemble, one.role))
     if ensemble is not None:
         ensemble = seen_by_caller(call, ensemble)
-    kinds = {} if ensemble is None else {role.name: role.choices for role in ensemble.roles}
+    choices = {} if ensemble is None else {role.name: role.choices for role in ensemble.roles}
     named = None if owner or ensemble is None else {one.name for one in ensemble.policies}
     return wire.Decision(
         id=decision.id,
@@ -197,7 +197,7 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
                 ensemble,
                 snapshot,
                 claimants.get(name),
-                kind=_kind(kinds.get(name.role, ()), place.choice),
+                choices=choices.get(name.role, ()),
                 end=ends.get(name),
             )
             for name, place in sorted(decision.places.items())
@@ -273,11 +273,6 @@ def additional_view(call: Call, count: int, *, exact: bool) -> wire.Additional:
     return wire.Additional(told, exact and limits.disclosure.whole(count))
 
 
-def _kind(choices: Sequence[Role], choice: int) -> str:
-    """The kind of a member that is placed as one of its role's choices."""
-    return choices[choice].kind if choice < len(choices) else "server"
-
-
 def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
     call: Call,
     name: MemberName,
@@ -286,14 +281,14 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
     snapshot: Snapshot,
     claim_id: str | None,
     *,
-    kind: str,
+    choices: Sequence[Role],
     end: StayEnd | None,
 ) -> wire.Assignment:
-    """A member's place, and its end if it is to end."""
+    """A member's place, and its end if it is to end; `choices` are those of its role."""
     known = place.host in snapshot.row_of
     return wire.Assignment(
         member=str(name),
-        kind=kind,
+        kind=choices[place.choice].kind if place.choice < len(choices) else "server",
         domains=domains_view(call, snapshot, ensemble, place) if known and ensemble else {},
         claimed_by=claim_id,
         server_provider=server_provider_view(snapshot, place)
@@ -303,15 +298,8 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
         allocations=allocations_view(call, place),
         until=UNSET if end is None else format_instant(end.at),
         until_because=UNSET if end is None else end.because.value,
-        alternative=UNSET
-        if ensemble is None or not _has_alternatives(ensemble, name)
-        else place.choice,
+        alternative=place.choice if len(choices) > 1 else UNSET,
     )
-
-
-def _has_alternatives(ensemble: Ensemble, name: MemberName) -> bool:
-    """Whether the member's role, if it is still there, has alternatives."""
-    return any(role.alternatives for role in ensemble.roles if role.name == name.role)
 
 
 def _ends(
@@ -357,8 +345,10 @@ def allocations_view(call: Call, place: Place) -> dict[str, dict[str, int]] | Un
 
 def host_view(call: Call, snapshot: Snapshot, place: Place) -> str | UnsetType:
     """The host's name, for operators; of a slice that of its server's host, if it has one."""
+    if not call.caller.operator:
+        return UNSET
     row = int(snapshot.locations.hosts[snapshot.row_of[place.host]])
-    return snapshot.names[row] if call.caller.operator and row != NOWHERE else UNSET
+    return snapshot.names[row] if row != NOWHERE else UNSET
 
 
 def server_provider_view(snapshot: Snapshot, place: Place) -> str | UnsetType:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain import decisions
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.nova_servers import ServerOptions
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ensembles.create import EnsembleResult
     from moorage.wire.decisions import Decision
     from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
@@ -134,8 +135,8 @@ def survives(call: Call) -> Reply:
 
 def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
     """The reply to the creation or change of an ensemble."""
-    decision = decision_or_none(call, made.ensemble, made.decision, dry_run=made.dry_run)
-    snapshot = call.env.store.snapshot()
+    snapshot = made.snapshot or call.env.store.snapshot()
+    decision = decision_or_none(call, made.ensemble, made.decision, snapshot, dry_run=made.dry_run)
     return call.made(
         wire.OneEnsemble(
             ensemble=ensemble_view(call, made.ensemble),
@@ -151,14 +152,20 @@ def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
 
 
 def decision_or_none(
-    call: Call, ensemble: Ensemble, decision: decisions.Decision | None, *, dry_run: bool = False
+    call: Call,
+    ensemble: Ensemble,
+    decision: decisions.Decision | None,
+    snapshot: Snapshot | None = None,
+    *,
+    dry_run: bool = False,
 ) -> Decision | None:
-    """An ensemble's decision, if there is one."""
+    """An ensemble's decision, if there is one; shown by the newest snapshot, or by this one."""
     if decision is None:
         return None
     store = call.env.store
     claims = () if dry_run else store.claims(decision_id=decision.id)
-    return decision_view(call, decision, ensemble, store.snapshot(), claims, dry_run=dry_run)
+    snapshot = snapshot or store.snapshot()
+    return decision_view(call, decision, ensemble, snapshot, claims, dry_run=dry_run)
 
 
 def role_view(role: Role, count: int, *, others: bool = False) -> wire.Role:

@@ -191,7 +191,7 @@ def change_flow(
         settled = yield DecisionRequest(
             proposal, options or DecisionOptions(), RequestIdentity(env.ids.uuid())
         )
-        return EnsembleResult(settled.ensemble, settled.decision, dry_run)
+        return EnsembleResult(settled.ensemble, settled.decision, dry_run, settled.snapshot)
     if dry_run:
         return EnsembleResult(changed, None, dry_run=True)
     now = snapshot.taken_at

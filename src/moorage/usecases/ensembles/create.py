@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.describe_members import RoleDescription
     from moorage.domain.period import Instant
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.solution import DecisionOptions
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Ids
@@ -82,6 +83,8 @@ class EnsembleResult:
     ensemble: Ensemble
     decision: Decision | None
     dry_run: bool = False
+    snapshot: Snapshot | None = None
+    """That of the decision, if one was made; see `DecisionResult`."""
 
 
 def create_ensemble(
@@ -156,7 +159,7 @@ def _store(
         proposal = stay_proposal(env, caller, ensemble, None, options.until, conditions)
         own = RequestIdentity(env.ids.uuid(), within=identity)
         settled = decide_proposal(env, proposal, options, own, dry_run=dry_run)
-        return EnsembleResult(settled.ensemble, settled.decision, dry_run)
+        return EnsembleResult(settled.ensemble, settled.decision, dry_run, settled.snapshot)
     check_feasible(env, ensemble, identity, dry_run=dry_run)
     if dry_run:
         return EnsembleResult(ensemble, None, dry_run=True)
