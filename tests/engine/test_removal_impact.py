@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from moorage.domain.ensembles import MemberName, PolicyStatement, edges
 from moorage.domain.placement import Placement
 from moorage.engine.joint.build import BuiltProblem
-from moorage.engine.joint.policy_rules import PolicyRule
 from moorage.engine.joint.removal_impact import RemovalCandidates, violations_without
+from moorage.policies.rules import PolicyRule
 from moorage.testing.problems import random_built
 
 

@@ -12,10 +12,10 @@ from moorage.domain.ensembles import MemberName, PolicyStatement, Role, edges
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Level
 from moorage.engine.joint import shrink
-from moorage.engine.joint.policy_rules import PolicyRule
 from moorage.engine.joint.shrink import Shrinking, choose_members
 from moorage.policies import parse
 from moorage.policies.ideal_fleet import IdealFleet
+from moorage.policies.rules import PolicyRule
 from moorage.testing.problems import statement
 
 FLEET = IdealFleet({"location": ("rack",)}, {Level("location", "rack"): 3}, 4)

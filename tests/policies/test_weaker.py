@@ -19,10 +19,10 @@ from moorage.domain.placement import Placement
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.cost import excess, satisfies
-from moorage.engine.joint.policy_rules import PolicyRule
 from moorage.policies import discover, parse
 from moorage.policies.contract import Violation
 from moorage.policies.parameters import schema
+from moorage.policies.rules import PolicyRule
 from moorage.solver.exhaustive import every_placement
 from moorage.testing.problems import PARAMETERS, Host, random_built, request, statement, terrain
 

@@ -1,5 +1,6 @@
 """Servers that join, members that leave, policies that change under them."""
 
+import uuid
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
@@ -9,8 +10,10 @@ import pytest
 
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.domain.ensembles import MemberName
+from moorage.testing.service import OPERATOR, OTHER, TENANT, SeededIds, Service
 from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.ensembles.create import new_members
 from moorage.usecases.ensembles.members import MemberAddition, add_members
 from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.shared.limits import Limits
@@ -215,3 +218,15 @@ def test_policy_types_say_their_parameters(service: Service) -> None:
         assert service.call("GET", f"/policy-types/{one['type']}").json["policy_type"] == one
         assert one["schema"]["additionalProperties"] is False
         assert one["examples"]
+
+
+def test_uuids_of_an_ensembles_new_members_share_their_first_half() -> None:
+    ids, names = SeededIds(), [MemberName("db", index) for index in range(50)]
+    members = new_members(ids, names)
+    assert [one.name for one in members] == names
+    uuids = [uuid.UUID(one.uuid) for one in members]
+    assert len(set(uuids)) == 50
+    assert {one.version for one in uuids} == {4}
+    assert len({str(one)[:18] for one in uuids}) == 1
+    [other] = new_members(ids, names[:1])
+    assert other.uuid[:18] != members[0].uuid[:18]

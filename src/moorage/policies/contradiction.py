@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
     from moorage.domain.topology import Topology
-    from moorage.policies.rules import Rule
+    from moorage.policies.rules import PolicyRule
 
 
 def refuse_contradictions(
@@ -53,7 +53,7 @@ def refuse_contradictions(
         rule for rule in rules if rule.statement.required and Phase.CREATE in rule.statement.phases
     ]
 
-    def contradict(some: Sequence[Rule]) -> bool:
+    def contradict(some: Sequence[PolicyRule]) -> bool:
         return contradictory(roles, some, levels=levels) or impossible(roles, members, some, levels)
 
     if not asked or not contradict(asked):
@@ -69,7 +69,7 @@ def refuse_contradictions(
     )
 
 
-def _needs(rules: Sequence[Rule], fleet: HypotheticalFleet) -> str:
+def _needs(rules: Sequence[PolicyRule], fleet: HypotheticalFleet) -> str:
     return "  <->  ".join(
         f"{rule.statement.name} needs {rule.policy.requirement(edge, fleet)}"
         for rule in rules

@@ -9,28 +9,36 @@ from moorage.domain.ensembles import MemberSelection
 from moorage.policies.registry import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.placement import PolicyView
     from moorage.policies.contract import Edge, Policy
+    from moorage.policies.primitives import Primitive
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A policy of a description."""
+class PolicyRule:
+    """A policy of a description: the statement, the parsed policy and the edges it applies to."""
 
     statement: PolicyStatement
     policy: Policy
     edges: tuple[Edge, ...]
 
+    def post(self, policy_view: PolicyView) -> Iterator[Primitive]:
+        """The primitives that the policy posts for all edges."""
+        name, weight = self.statement.name, self.statement.weight
+        for edge in self.edges:
+            yield from self.policy.post(edge, policy_view, name=name, weight=weight)
+
 
 def rules_of(
     roles: Iterable[Role], members: Iterable[MemberName], statements: Iterable[PolicyStatement]
-) -> list[Rule]:
+) -> tuple[PolicyRule, ...]:
     """Parse statements and resolve their selectors.
 
     Raises:
         UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
     selection = MemberSelection(roles, members)
-    return [Rule(one, parse(one), selection.edges(one)) for one in statements]
+    return tuple(PolicyRule(one, parse(one), selection.edges(one)) for one in statements)

@@ -19,7 +19,7 @@ from moorage.domain.role_paths import is_known
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
 from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealFleet, levels_by_tree, usual_rank
 from moorage.policies.ideal_search import BudgetExceeded, search
-from moorage.policies.rules import Rule, rules_of
+from moorage.policies.rules import PolicyRule, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ def least_domains(
 def impossible(
     roles: Sequence[Role],
     members: Sequence[MemberName],
-    rules: Sequence[Rule],
+    rules: Sequence[PolicyRule],
     levels: Mapping[str, tuple[str, ...]] | None,
 ) -> bool:
     """Whether it is proved that no fleet can meet the required policies.
@@ -107,7 +107,7 @@ def impossible(
         return False
 
 
-def _equal_requirements(roles: Sequence[Role], rules: Sequence[Rule]) -> bool:
+def _equal_requirements(roles: Sequence[Role], rules: Sequence[PolicyRule]) -> bool:
     """Whether the members in the rules have equal host requirements."""
     named = {member.role for rule in rules for edge in rule.edges for member in edge}
     asked = [
@@ -122,7 +122,9 @@ def _traits_of(role: Role) -> tuple[object, ...]:
     return role.required, role.forbidden, role.root_required
 
 
-def _comparable(rules: Sequence[Rule], levels: Mapping[str, tuple[str, ...]] | None) -> list[Rule]:
+def _comparable(
+    rules: Sequence[PolicyRule], levels: Mapping[str, tuple[str, ...]] | None
+) -> list[PolicyRule]:
     """Rules on trees whose order of levels is known."""
     known = {
         tree: len(names) < 2  # noqa: PLR2004 - one level needs no order
@@ -137,8 +139,8 @@ def _comparable(rules: Sequence[Rule], levels: Mapping[str, tuple[str, ...]] | N
 
 
 def _judged(
-    roles: Sequence[Role], members: Sequence[MemberName], rules: Sequence[Rule]
-) -> list[Rule]:
+    roles: Sequence[Role], members: Sequence[MemberName], rules: Sequence[PolicyRule]
+) -> list[PolicyRule]:
     """The required rules that hold at creation, on hosts: how many servers they have is not known.
 
     Raises:
@@ -150,7 +152,7 @@ def _judged(
     return [rule for rule in rules if rule.statement.required and _is_judged(rule)]
 
 
-def _is_judged(rule: Rule) -> bool:
+def _is_judged(rule: PolicyRule) -> bool:
     level = _level(rule)
     return Phase.CREATE in rule.statement.phases and (level is None or level.name != SERVER)
 
@@ -165,12 +167,12 @@ def _check_selectors(
             raise UnknownName("member", str(selector), path=path)
 
 
-def _levels(rules: Sequence[Rule]) -> set[Level]:
+def _levels(rules: Sequence[PolicyRule]) -> set[Level]:
     """Every level that a policy refers to."""
     return {level for rule in rules if (level := _level(rule)) is not None}
 
 
-def _max_counts(rules: Sequence[Rule], members: int) -> dict[Level, int]:
+def _max_counts(rules: Sequence[PolicyRule], members: int) -> dict[Level, int]:
     """Domain counts beyond which more domains cannot help, within the limits of the search."""
     levels = _levels(rules)
     above_hosts = [level for level in levels if level.name != HOST]
@@ -209,7 +211,7 @@ def _place(level: Level) -> tuple[bool, str, tuple[int, str]]:
     return (level.tree != DEFAULT_TREE, level.tree, (-rank, name))
 
 
-def _least_counts(rules: Sequence[Rule]) -> dict[Level, int]:
+def _least_counts(rules: Sequence[PolicyRule]) -> dict[Level, int]:
     """Level -> the most domains that a policy of that level needs by itself.
 
     Raises:
@@ -229,8 +231,8 @@ def _least_counts(rules: Sequence[Rule]) -> dict[Level, int]:
     return least
 
 
-def _domains_for(rule: Rule, edge: Edge, level: Level) -> int:
-    only = [Rule(rule.statement, rule.policy, (edge,))]
+def _domains_for(rule: PolicyRule, edge: Edge, level: Level) -> int:
+    only = [PolicyRule(rule.statement, rule.policy, (edge,))]
     for count in range(1, len(edge) + 1):
         try:
             if _is_satisfiable(only, edge, {level: count}):
@@ -241,7 +243,7 @@ def _domains_for(rule: Rule, edge: Edge, level: Level) -> int:
 
 
 def _is_satisfiable(
-    rules: Sequence[Rule], members: Sequence[MemberName], counts: Mapping[Level, int]
+    rules: Sequence[PolicyRule], members: Sequence[MemberName], counts: Mapping[Level, int]
 ) -> bool:
     """Whether some placement on these domains satisfies the rules.
 
@@ -265,7 +267,7 @@ def _is_satisfiable(
 
 
 def _search_placement(
-    fleet: IdealFleet, rules: Sequence[Rule], members: Sequence[MemberName]
+    fleet: IdealFleet, rules: Sequence[PolicyRule], members: Sequence[MemberName]
 ) -> Mapping[MemberName, int] | None:
     posted = [
         primitive
@@ -276,7 +278,7 @@ def _search_placement(
     return search(fleet, members, posted)
 
 
-def _with_hosts(counts: Mapping[Level, int], rules: Sequence[Rule]) -> dict[Level, int]:
+def _with_hosts(counts: Mapping[Level, int], rules: Sequence[PolicyRule]) -> dict[Level, int]:
     """The counts, with hosts where policies need more of them than of any domain."""
     hosts = _least_hosts(rules)
     if hosts <= max(counts.values(), default=1):
@@ -295,7 +297,7 @@ def _nested(counts: Mapping[Level, int]) -> dict[Level, int]:
     return found
 
 
-def _least_hosts(rules: Sequence[Rule]) -> int:
+def _least_hosts(rules: Sequence[PolicyRule]) -> int:
     """The largest number of hosts that a policy at host level needs by itself."""
     least = 1
     for rule in rules:
@@ -303,7 +305,7 @@ def _least_hosts(rules: Sequence[Rule]) -> int:
         if level is None or level.name != HOST:
             continue
         for edge in rule.edges:
-            only = [Rule(rule.statement, rule.policy, (edge,))]
+            only = [PolicyRule(rule.statement, rule.policy, (edge,))]
             fleets = (IdealFleet({level.tree: ()}, {}, n) for n in range(1, len(edge) + 1))
             needed = (
                 fleet.per_leaf
@@ -314,12 +316,12 @@ def _least_hosts(rules: Sequence[Rule]) -> int:
     return least
 
 
-def _ideal_fleet(rules: Sequence[Rule], counts: Mapping[Level, int]) -> IdealFleet:
+def _ideal_fleet(rules: Sequence[PolicyRule], counts: Mapping[Level, int]) -> IdealFleet:
     """An ideal fleet with these domains, and enough hosts in each for the rules at host level."""
     return IdealFleet(levels_by_tree(_levels(rules) | set(counts)), counts, _separate_hosts(rules))
 
 
-def _separate_hosts(rules: Sequence[Rule]) -> int:
+def _separate_hosts(rules: Sequence[PolicyRule]) -> int:
     """The number of members in rules at host level; at least one."""
     apart = {
         member
@@ -331,7 +333,7 @@ def _separate_hosts(rules: Sequence[Rule]) -> int:
     return max(1, len(apart))
 
 
-def _level(rule: Rule) -> Level | None:
+def _level(rule: PolicyRule) -> Level | None:
     """The level that the policy refers to, if any."""
     level, tree = getattr(rule.policy, "level", None), getattr(rule.policy, "tree", None)
     return Level(tree, level) if isinstance(level, str) and isinstance(tree, str) else None

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, Role
     from moorage.policies.primitives import Primitive
-    from moorage.policies.rules import Rule
+    from moorage.policies.rules import PolicyRule
 
 
 def contradictory(
     roles: Iterable[Role],
-    rules: Collection[Rule],
+    rules: Collection[PolicyRule],
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
 ) -> bool:
@@ -57,7 +57,7 @@ def contradictory(
     return fleet.complete and _has_no_host(posted, alone, fleet)
 
 
-def _post(rules: Iterable[Rule], fleet: HypotheticalFleet) -> list[Primitive]:
+def _post(rules: Iterable[PolicyRule], fleet: HypotheticalFleet) -> list[Primitive]:
     return [
         primitive
         for rule in rules

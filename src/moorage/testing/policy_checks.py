@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.policies.contract import Edge, Example, Policy
+    from moorage.policies.rules import PolicyRule
     from moorage.testing.problems import RandomParameters
 
 MOST_STEPS = 12

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Element
     from moorage.domain.topology import Level
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
+    from moorage.policies.rules import PolicyRule
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.explain.conflicts import Core, Oracle
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.engine.joint.policy_rules import PolicyRule
+    from moorage.policies.rules import PolicyRule
 
 MAX_RELAXATIONS = 5
 """Relaxations returned at most."""

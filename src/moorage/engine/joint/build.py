@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from moorage.engine.joint.alternatives import Alternatives
     from moorage.engine.joint.device_constraints import DeviceConstraints
     from moorage.engine.joint.host_filters import Closed
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.standing_violations import StandingViolation
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.primitives import Primitive
+    from moorage.policies.rules import PolicyRule
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Occupant
     from moorage.domain.topology import Level, Topology
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.terrain import Terrain
+    from moorage.policies.rules import PolicyRule
 
     Bools: TypeAlias = NDArray[np.bool_]
 

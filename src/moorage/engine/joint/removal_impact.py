@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.topology import Level
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.policy_view import TerrainView
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
+    from moorage.policies.rules import PolicyRule
 
     Ints: TypeAlias = NDArray[np.int64]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.placement import Placement
-    from moorage.engine.joint.policy_rules import PolicyRule
+    from moorage.policies.rules import PolicyRule
 
 MOST_TRIED: Final = 2_000
 """Choices up to which all are tried."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from moorage.engine.devices.proof import Proof
     from moorage.engine.devices.slot_requirements import RoleRequirements
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.problem import Problem
     from moorage.engine.joint.standing_violations import StandingViolation
+    from moorage.policies.rules import PolicyRule
 
     Ints: TypeAlias = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -269,16 +269,6 @@ class Snapshot(LedgerColumns):
     def domains_of_hosts(self, level: Level) -> Rows:
         """[P] the same but for server providers, so that nobody asks where these are."""
         return self._domains(level).numbers
-
-    @property
-    def domain_columns(self) -> tuple[tuple[Level, Domains], ...]:
-        """Every level of all trees, with its domains; hosts and servers are not among them."""
-        found: Any = self.cache.get("domain columns")
-        if found is None:
-            levels = self.topology.every_level
-            found = tuple((level, self._domains(level)) for level in levels)
-            self.cache["domain columns"] = found
-        return found  # type: ignore[no-any-return]  # nothing else is kept under that name
 
     def domain_names(self, level: Level) -> tuple[str, ...]:
         """Domain number -> name; at the levels `host` and `server` the root provider's name."""

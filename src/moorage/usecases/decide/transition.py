@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moorage.domain.ensembles import Ensemble, MemberName
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.policies.rules import PolicyRule
     from moorage.usecases.decide.solution import VerifiedPlacement
 
 MOST_MOVING: Final = 4

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName, Phase, PolicyStatement
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
-    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.contract import Policy
+    from moorage.policies.rules import PolicyRule
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller

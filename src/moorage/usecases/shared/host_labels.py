@@ -49,10 +49,10 @@ def domains_of(snapshot: Snapshot, row: int) -> dict[Level, str]:
     if at == NOWHERE:
         return found
     found |= {Level(tree, HOST): snapshot.names[at] for tree in trees}
-    for level, domains in snapshot.domain_columns:
-        number = int(domains.numbers[at])
+    for level in topology.every_level:
+        number = int(snapshot.domains_of_hosts(level)[at])
         if number >= 0:
-            found[level] = domains.names[number]
+            found[level] = snapshot.domain_names(level)[number]
     return found
 
 
