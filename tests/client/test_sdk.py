@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,10 @@ def test_a_refusal_has_its_explanation(moorage: EnsembleProxy) -> None:
 
 def test_leases_offers_quotas_and_events(moorage: EnsembleProxy) -> None:
     amount = {"flavor": "m1.small", "count": 1}
-    lease = moorage.create_lease(name=name(), amount=amount, duration="PT1H")
+    start = datetime.now(UTC) + timedelta(days=1)  # so that nothing but this test changes it
+    lease = moorage.create_lease(
+        name=name(), amount=amount, start=start.isoformat(), duration="PT1H"
+    )
     assert [one.id for one in moorage.leases(name=lease.name)] == [lease.id]
     renamed = moorage.update_lease(lease.handle, lambda now: {"name": f"{now.name}-2"})
     assert renamed.name == f"{lease.name}-2"
