@@ -11,7 +11,7 @@ from benchmarks.joint.pictures import picture
 from benchmarks.joint.refusals import REFUSALS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 HERE: Final = Path(__file__).parent
 RESULTS: Final = HERE / "results.json"
@@ -56,10 +56,10 @@ def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> 
     """Put rows into the results file, with where and when; others stay as they were."""
     found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     known = {_key(one): one for one in found.get(section, [])}
-    own = {"date": facts["date"], "load average": facts["load"]}
+    machine = {key: value for key, value in facts.items() if key not in {"date", "load"}}
+    own = {"date": facts["date"], "load average": facts["load"], "machine": machine}
     known |= {_key(one): one | own for one in rows}
-    fixed = {key: value for key, value in facts.items() if key not in {"date", "load"}}
-    found |= {"machine": fixed, section: [known[key] for key in sorted(known)]}
+    found[section] = [known[key] for key in sorted(known)]
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     TABLE.write_text("\n".join(page(found)) + "\n")
     if pictured := [one for one in found.get("cells", []) if one["load"] == PICTURED_LOAD]:
@@ -75,19 +75,30 @@ def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def page(found: Mapping[str, Any]) -> Iterator[str]:
     """The whole page."""
-    machine = found["machine"]
-    yield from ("# Joint decisions at the size of a cloud", "")
-    yield f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}."
-    yield from ("", *ABOUT, "")
+    yield from ("# Joint decisions at the size of a cloud", "", *ABOUT, "")
     cells = found.get("cells", [])
     for which in dict.fromkeys(row["set"] for row in cells):
-        yield from (f"## The set `{which}`", "", *HEAD)
-        yield from (line(row) for row in cells if row["set"] == which)
+        rows = [row for row in cells if row["set"] == which]
+        yield from (f"## The set `{which}`", "", *_machines(rows), *HEAD)
+        yield from (line(row) for row in rows)
         yield ""
-    yield from ("## Streams", "")
-    yield from _streams(found.get("streams", []))
-    yield from ("", "## Over HTTP, holds committed", "", *_over_http(found.get("http", [])))
-    yield from ("", "## Public formats", "", *_public(found.get("public", [])))
+    for heading, section, table in (
+        ("Streams", "streams", _streams),
+        ("Over HTTP, holds committed", "http", _over_http),
+        ("Public formats", "public", _public),
+    ):
+        rows = found.get(section, [])
+        yield from (f"## {heading}", "", *_machines(rows), *table(rows), "")
+
+
+def _machines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Which machines the rows of a table were measured on."""
+    names = [
+        f"{one['processor']}, {one['cores']} cores, Python {one['python']}"
+        for one in (row["machine"] for row in rows)
+    ]
+    if names:
+        yield from (f"Measured on {'; '.join(dict.fromkeys(names))}.", "")
 
 
 ABOUT: Final = (

@@ -14,7 +14,8 @@ def test_a_service_decides_for_one_client_and_for_many(monkeypatch: pytest.Monke
     assert found["bookings"] > 400
     assert found["refused"] == {}
     assert found["sixteen"]["statuses"] == {"201": over_http.CLIENTS * over_http.ROUNDS}
-    page = "\n".join(report.page({"machine": MACHINE, "http": [found]}))
+    page = "\n".join(report.page({"http": [found | {"machine": MACHINE}]}))
+    assert "Measured on x, 2 cores, Python 3.\n" in page
     assert f"| {over_http.CLIENTS * over_http.ROUNDS} x 201 |" in page
 
 

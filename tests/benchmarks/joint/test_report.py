@@ -30,8 +30,15 @@ def test_a_cell_that_cannot_be_planted_is_shown() -> None:
 
 
 def test_what_was_not_run_is_said() -> None:
-    page = "\n".join(report.page({"machine": {"processor": "x", "cores": 2, "python": "3"}}))
+    page = "\n".join(report.page({}))
     assert page.count(report.NOT_RUN) == 4
+
+
+def test_rows_of_different_machines_say_so() -> None:
+    machines = [{"processor": name, "cores": 2, "python": "3"} for name in "xxy"]
+    rows = [row(first=0.01) | {"machine": one} for one in machines]
+    page = "\n".join(report.page({"cells": rows}))
+    assert "Measured on x, 2 cores, Python 3; y, 2 cores, Python 3.\n" in page
 
 
 def test_cells_measure_answers_and_refusals() -> None:
