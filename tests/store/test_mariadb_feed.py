@@ -97,6 +97,34 @@ def test_a_commit_that_could_not_be_seen_is_seen_with_the_next_look(
         assert said(late) == said(store)
 
 
+def test_bookings_beyond_a_gap_in_the_log_are_added_once(mariadb_url: str, store: Ledger) -> None:
+    """Two commits, of which readers find only the second one until the first one's entry comes."""
+    number = newest(mariadb_url) + 1
+    of_first = "FROM changes WHERE revision = %s"
+    with opened(mariadb_url) as reader:
+        reader.snapshot()
+        store.commit(claim("first", "a"))
+        store.commit(claim("second", "b"))
+        (entry,) = ask(
+            mariadb_url, f"SELECT revision, subject, bookings_only, at, added {of_first}", number
+        )
+        assert entry[-1], "the entry says what was added"
+        ask(mariadb_url, f"DELETE {of_first}", number)
+        for _ in range(2):
+            assert said(reader)["b"] == (2, 2, 1, ["second"])
+        with opened(mariadb_url) as late:
+            assert said(late)["b"] == (2, 2, 1, ["second"])
+            ask(
+                mariadb_url,
+                "INSERT INTO changes (revision, subject, bookings_only, at, added)"
+                " VALUES (%s, %s, %s, %s, %s)",
+                *entry,
+            )
+            for each in (reader, late):
+                assert said(each)["a"] == (2, 2, 1, ["first"])
+                assert said(each)["b"] == (2, 2, 1, ["second"])
+
+
 def test_a_database_restored_under_a_reader_is_read_anew(mariadb_url: str, store: Ledger) -> None:
     """A backup of before, put back by hand, and other commits of the same numbers on top."""
     with opened(mariadb_url) as reader:

@@ -153,11 +153,11 @@ _CONSUMER: Final = attrgetter("consumer")
 
 
 def are_new(state: ProviderState, added: Iterable[Added]) -> bool:
-    """Whether nobody who came was there already: who was may look otherwise now."""
-    known = [one for one in added if one.newcomers is None]
-    if not known:
-        return True
-    came = {booking.consumer for one in known for booking in one.bookings}
+    """Whether no consumer of the added bookings has any in this state.
+
+    One that has may look otherwise now. And a log may give an entry twice, after a gap in it.
+    """
+    came = {booking.consumer for one in added for booking in one.bookings}
     return came.isdisjoint(map(_CONSUMER, state.occupants))
 
 
