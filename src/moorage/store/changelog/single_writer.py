@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
+from sqlalchemy import select
+
 from moorage.store.changelog.lapsed_bookings import sweep_all
+from moorage.store.schema.tables import changes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -18,9 +21,12 @@ if TYPE_CHECKING:
     from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Session
 
-KEPT: Final = 20_000
-"""Revisions the log reaches back; a reader that slept longer loads everything anew."""
+KEPT: Final = 50_000
+"""Rows the log keeps, one for each provider that a commit changes; a reader that slept longer loads
+everything anew."""
 TRIM_EVERY: Final = 1_000
+"""The log is trimmed after so many commits."""
+_BEYOND: Final = select(changes.c.revision).order_by(changes.c.revision.desc()).limit(1)
 _NO_QUEUE: Final = nullcontext()
 
 
@@ -44,6 +50,9 @@ class SingleWriterLog:
         return sweep_all(connection, now)
 
     @staticmethod
-    def surplus(revision: int) -> int:
+    def surplus(connection: Session, revision: int) -> int:
         """The revision up to which the commit of this one trims the log; 0: it does not."""
-        return 0 if revision % TRIM_EVERY else max(0, revision - KEPT)
+        if revision % TRIM_EVERY:
+            return 0
+        beyond = connection.execute(_BEYOND.offset(KEPT)).scalar_one_or_none() or 0
+        return min(beyond, revision - 1)  # its own rows are kept, however many they are

@@ -216,7 +216,7 @@ class MarkedLog(SingleWriterLog):
         number = turn.number
         connection.do(_ADVANCE, {"number": number, "topology": int(topology_moved)})
         connection.do(_LOG, log_rows(number, turn, changed))
-        if upto := self.surplus(number):
+        if upto := self.surplus(connection, number):
             connection.do(_TRIM, {"upto": upto})
             connection.do(_START, {"upto": upto})
         connection.info[MARK] = Mark(number, turn.at)

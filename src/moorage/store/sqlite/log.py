@@ -129,7 +129,7 @@ class NumberedLog(SingleWriterLog):
         connection.do(_LOG, log_rows(revision, turn, changed))
         if topology_moved:
             connection.do(_TOPOLOGY_MOVES)
-        if upto := self.surplus(revision):
+        if upto := self.surplus(connection, revision):
             _trim(connection, upto)
         return revision
 
