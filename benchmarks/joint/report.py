@@ -11,7 +11,7 @@ from benchmarks.joint.pictures import picture
 from benchmarks.joint.refusals import REFUSALS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
 HERE: Final = Path(__file__).parent
 RESULTS: Final = HERE / "results.json"
@@ -79,26 +79,33 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
     cells = found.get("cells", [])
     for which in dict.fromkeys(row["set"] for row in cells):
         rows = [row for row in cells if row["set"] == which]
-        yield from (f"## The set `{which}`", "", *_machines(rows), *HEAD)
-        yield from (line(row) for row in rows)
-        yield ""
+        yield from (f"## The set `{which}`", "", *_by_machine(rows, _cells))
     for heading, section, table in (
         ("Streams", "streams", _streams),
         ("Over HTTP, holds committed", "http", _over_http),
         ("Public formats", "public", _public),
     ):
-        rows = found.get(section, [])
-        yield from (f"## {heading}", "", *_machines(rows), *table(rows), "")
+        yield from (f"## {heading}", "", *_by_machine(found.get(section, []), table))
 
 
-def _machines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Which machines the rows of a table were measured on."""
-    names = [
-        f"{one['processor']}, {one['cores']} cores, Python {one['python']}"
-        for one in (row["machine"] for row in rows)
-    ]
-    if names:
-        yield from (f"Measured on {'; '.join(dict.fromkeys(names))}.", "")
+def _by_machine(
+    rows: list[dict[str, Any]], table: Callable[[list[dict[str, Any]]], Iterator[str]]
+) -> Iterator[str]:
+    """A table for each machine on which some of the rows were measured."""
+    if not rows:
+        yield from (*table(rows), "")
+    of: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        one = row["machine"]
+        name = f"{one['processor']}, {one['cores']} cores, Python {one['python']}"
+        of.setdefault(name, []).append(row)
+    for name, measured in of.items():
+        yield from (f"Measured on {name}.", "", *table(measured), "")
+
+
+def _cells(rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield from HEAD
+    yield from map(line, rows)
 
 
 ABOUT: Final = (

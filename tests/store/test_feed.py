@@ -45,12 +45,12 @@ def test_the_log_is_bounded_by_rows_and_keeps_those_of_the_newest_commit(
     tmp_path: Path, short_log: None
 ) -> None:
     with closing(open_store(f"sqlite:///{tmp_path / 'ledger.db'}")) as store:
+        kept = select(tables.changes.c.revision).order_by(tables.changes.c.revision)
         rows = []
         for commit in range(10):
             names = [f"{commit}-{number}" for number in range(6)]
             store.commit(Changeset(tuple(CreateProvider(name, name) for name in names)))
-            kept = select(tables.changes.c.revision).order_by(tables.changes.c.revision)
-            rows.append(store._backend.read(lambda one, kept=kept: one.scalars(kept).all()))
+            rows.append(store._backend.read(lambda connection: connection.scalars(kept).all()))
             assert len(store.snapshot().uuids) == 6 * (commit + 1)
     assert rows[3] == sorted([1, 2, 3, 4] * 6)
     assert (rows[4], rows[9]) == ([5] * 6, [10] * 6)

@@ -141,7 +141,9 @@ def _comparable(
 def _judged(
     roles: Sequence[Role], members: Sequence[MemberName], rules: Sequence[PolicyRule]
 ) -> list[PolicyRule]:
-    """The required rules that hold at creation, on hosts: how many servers they have is not known.
+    """The required rules that apply at creation, without those at the level of servers.
+
+    How many servers a host offers as providers is not known here.
 
     Raises:
         UnknownName: a policy selects no member.
@@ -269,13 +271,7 @@ def _is_satisfiable(
 def _search_placement(
     fleet: IdealFleet, rules: Sequence[PolicyRule], members: Sequence[MemberName]
 ) -> Mapping[MemberName, int] | None:
-    posted = [
-        primitive
-        for rule in rules
-        for edge in rule.edges
-        for primitive in rule.policy.post(edge, fleet, name=rule.statement.name, weight=None)
-    ]
-    return search(fleet, members, posted)
+    return search(fleet, members, [one for rule in rules for one in rule.post(fleet)])
 
 
 def _with_hosts(counts: Mapping[Level, int], rules: Sequence[PolicyRule]) -> dict[Level, int]:

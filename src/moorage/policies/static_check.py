@@ -37,10 +37,10 @@ def contradictory(
     is assumed, and other names cannot be compared.
     """
     fleet = HypotheticalFleet(levels)
-    posted = _post(rules, fleet)
+    posted = [one for rule in rules for one in rule.post(fleet)]
     if fleet.names:
         # Now that they are all known the fleet has a host for every combination of them.
-        posted = _post(rules, fleet)
+        posted = [one for rule in rules for one in rule.post(fleet)]
 
     @cache
     def together(level: Level) -> JoinedMembers:
@@ -55,15 +55,6 @@ def contradictory(
     # Slices on one host need not be on one server of it.
     alone = together(Level("", SERVER if slices else HOST))
     return fleet.complete and _has_no_host(posted, alone, fleet)
-
-
-def _post(rules: Iterable[PolicyRule], fleet: HypotheticalFleet) -> list[Primitive]:
-    return [
-        primitive
-        for rule in rules
-        for edge in rule.edges
-        for primitive in rule.policy.post(edge, fleet, name=rule.statement.name, weight=None)
-    ]
 
 
 def _has_no_host(

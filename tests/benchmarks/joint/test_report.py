@@ -34,11 +34,13 @@ def test_what_was_not_run_is_said() -> None:
     assert page.count(report.NOT_RUN) == 4
 
 
-def test_rows_of_different_machines_say_so() -> None:
-    machines = [{"processor": name, "cores": 2, "python": "3"} for name in "xxy"]
+def test_rows_of_each_machine_are_in_a_table_of_their_own() -> None:
+    machines = [{"processor": name, "cores": 2, "python": "3"} for name in "xyx"]
     rows = [row(first=0.01) | {"machine": one} for one in machines]
-    page = "\n".join(report.page({"cells": rows}))
-    assert "Measured on x, 2 cores, Python 3; y, 2 cores, Python 3.\n" in page
+    before, x, y = "\n".join(report.page({"cells": rows})).split("Measured on ")
+    assert "| mixed |" not in before
+    assert (x[:20], x.count("| mixed |")) == ("x, 2 cores, Python 3", 2)
+    assert (y[:20], y.count("| mixed |")) == ("y, 2 cores, Python 3", 1)
 
 
 def test_cells_measure_answers_and_refusals() -> None:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import Member, MemberName
+from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.decide.member_places import MemberStatus
+from moorage.usecases.ensembles.create import new_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from moorage.domain.ensembles import Member
     from moorage.heat.expanded_template import ScalingGroup
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.ports import Ids
@@ -154,12 +156,14 @@ def members_after(
     for name in wanted:
         by_role[name.role].append(name)
     known = {member.name: member for member in present}
-    after: list[Member] = []
+    names_after: list[MemberName] = []
     for role, names in by_role.items():
         stay = [one for one in known if one.role == role]
         wanted_here = _as_many(names, stay, leaving[role]) if role in leaving else names
-        after += (known.get(name) or Member(name, ids.uuid()) for name in sorted(wanted_here))
-    return tuple(after)
+        names_after += sorted(wanted_here)
+    added = new_members(ids, [name for name in names_after if name not in known])
+    every = known | {member.name: member for member in added}
+    return tuple(every[name] for name in names_after)
 
 
 def _as_many(
