@@ -1,8 +1,13 @@
 """What an answer costs grows with the ensemble, not with its square."""
 
 import sys
+from dataclasses import replace
 from types import FrameType
+from typing import Any
 
+from moorage.domain.changes import Changeset, Committed
+from moorage.engine.state.snapshot import Snapshot
+from moorage.store.ledger import Ledger
 from moorage.testing.service import OPERATOR, Service
 
 FACTOR = 4
@@ -41,3 +46,36 @@ def test_ensembles_and_members_are_shown_in_linear_time(service: Service) -> Non
         service.call("GET", path.format(few), caller=OPERATOR)  # what is made once is made
         short = steps(service, path.format(few))
         assert steps(service, path.format(many)) < 1.3 * FACTOR * short
+
+
+class Observed:
+    """The store, with a record of who asks for what."""
+
+    def __init__(self, store: Ledger) -> None:
+        self._store = store
+        self.asked: list[str] = []
+
+    def commit(self, changeset: Changeset) -> Committed:
+        self.asked.append("commit")
+        return self._store.commit(changeset)
+
+    def snapshot(self) -> Snapshot:
+        self.asked.append("snapshot")
+        return self._store.snapshot()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def test_a_decision_is_shown_by_one_snapshot(service: Service) -> None:
+    """So that its parts agree with each other and with the revision that the answer names."""
+    store = Observed(service.store)
+    service.env = replace(service.env, store=store)
+    path = f"/ensembles/{described(service, 3)}"
+    after = store.asked[store.asked.index("commit") + 1 :]
+    assert after == ["snapshot"]
+    body = {"ensemble": {"members": [{"name": "r0", "count": 2}], "decide": {"hold": "10m"}}}
+    store.asked.clear()
+    answer = service.call("PATCH", path, body, caller=OPERATOR, headers={"If-Match": "*"})
+    assert answer.status_code == 200, answer.text
+    assert store.asked[store.asked.index("commit") + 1 :] == ["snapshot"]
