@@ -61,7 +61,7 @@ def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> 
     known |= {_key(one): one | own for one in rows}
     found[section] = [known[key] for key in sorted(known)]
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    TABLE.write_text("\n".join(page(found)) + "\n")
+    TABLE.write_text("\n".join(page(found)))
     if pictured := [one for one in found.get("cells", []) if one["load"] == PICTURED_LOAD]:
         # The set that was never tuned on, where it was measured.
         which = min(one["set"] for one in pictured)
