@@ -20,6 +20,7 @@ from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, OWN_LEVELS, SERVER, Level
 from moorage.engine.devices.host_trees import columns_of, devices_of
+from moorage.engine.joint.staying_members import staying_allocations
 from moorage.engine.state.domains import domains_at, domains_at_first_of
 from moorage.engine.state.server_locations import usable_servers
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Topology
     from moorage.engine.devices.host_trees import Devices
+    from moorage.engine.joint.staying_members import Allocations
     from moorage.engine.state.domains import Domains
     from moorage.engine.state.owners import Forbids
     from moorage.engine.state.snapshot import Snapshot
@@ -84,6 +86,8 @@ class Terrain:
     standing_on: Ints | None = None
     """[H] row of the host on which each row is: its own, or that of its server's host, or -1 if the
     server is on none. None: every row is a host."""
+    staying: Callable[[], Sequence[Allocations]] = tuple
+    """What those of the ensemble's members have booked that stay where they are."""
     usable: Mapping[str, Bools] = field(default_factory=lambda: MappingProxyType({}))
     """Another project that roles belong to, or "" -> [H] servers that its slices may use. Absent:
     all."""
@@ -189,7 +193,10 @@ class Terrain:
 
     def with_places(self, places: Sequence[Place]) -> Terrain:
         """The terrain after these places were taken from the free capacity."""
-        taken = [place.allocations for place in places]
+        return self.with_allocations([place.allocations for place in places])
+
+    def with_allocations(self, taken: Sequence[Allocations]) -> Terrain:
+        """The terrain after these amounts by provider UUID were taken from the free capacity."""
         if self.devices is not None:
             return self.with_devices(self.devices.with_places(taken))
         free = self.free.copy()
@@ -200,11 +207,23 @@ class Terrain:
         return replace(self, free=free)
 
     def without_bookings(self) -> Terrain:
-        """The terrain without any bookings."""
+        """The terrain without any bookings but those of the ensemble's members that stay."""
         alone = replace(self, occupants_of=lambda _row: (), occupied=None)
         if self.devices is None:
-            return replace(alone, free=self.capacity)
-        return alone.with_devices(self.devices.without_bookings())
+            emptied = replace(alone, free=self.capacity)
+        else:
+            emptied = alone.with_devices(self.devices.without_bookings())
+        known = self.row_of if self.devices is None else self.devices.position_of
+        return emptied.with_allocations(
+            [
+                {
+                    provider: {name: amounts[name] for name in amounts.keys() & set(self.classes)}
+                    for provider, amounts in allocations.items()
+                    if provider in known
+                }
+                for allocations in self.staying()
+            ]
+        )
 
     def with_devices(self, devices: Devices) -> Terrain:
         """The terrain with its devices in this state."""
@@ -249,6 +268,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         devices=devices,
         standing_on=_standing_on(snapshot, rows) if hosts.servers else None,
         usable={project: np.isin(rows, some) for project, some in usable.items()},
+        staying=lambda: staying_allocations(snapshot, request),
         _lists=hosts.lists if hosts.levels else {},
         _hosts=hosts,
     )

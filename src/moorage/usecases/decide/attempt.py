@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline, search_progress
-from moorage.domain.errors import WrongState
+from moorage.domain.errors import OtherQuotaExceeded, QuotaExceeded, WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import SECOND
 from moorage.usecases.decide.decision import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.errors import (
         CapacityExceeded,
         ConstraintViolated,
-        Infeasible,
+        MoorageError,
         ProviderConflict,
     )
     from moorage.domain.period import Duration
@@ -113,7 +113,8 @@ class AttemptMaker:
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
         if self.dry_run:
             if proposal.promise is None:
-                check_held_quota(env, proposal.ensemble, answer)
+                request = result.placement.built.request
+                check_held_quota(env, proposal.ensemble, request, member_places)
             return Attempt(observation, result, decision)
         changeset = replace(
             _relying(answer),
@@ -127,8 +128,14 @@ class AttemptMaker:
         if self._observation is not None:
             self._plan.learn(overtaken, self._observation.snapshot)
 
-    def refusal(self, attempt: Attempt) -> Infeasible:
-        """The error of an attempt without a placement, with the reasons."""
+    def refusal(self, attempt: Attempt) -> MoorageError:
+        """The error of an attempt without a placement: its quota, or else the reasons."""
+        if self.proposal.promise is None:
+            request, member_places = attempt.result.built.request, attempt.observation.member_places
+            try:
+                check_held_quota(self.env, self.proposal.ensemble, request, member_places)
+            except (QuotaExceeded, OtherQuotaExceeded) as error:
+                return error
         return self.env.strategies.explain(
             self.env,
             self.proposal,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
+    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import Proposal, RequestIdentity
@@ -54,7 +55,7 @@ def decision_for(
     snapshot, member_places, found = answer.snapshot, answer.member_places, answer.placement
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
-    held = _to_hold(ensemble, found, member_places)
+    held = _to_hold(ensemble, request, member_places)
     more = _additional(env, found, options)
     # The hold begins when the placement is found, not when the request came in.
     now = env.store.now()
@@ -210,10 +211,9 @@ def _additional(
 
 
 def _to_hold(
-    ensemble: Ensemble, found: VerifiedPlacement, member_places: MemberPlaces
+    ensemble: Ensemble, request: EnsembleRequest, member_places: MemberPlaces
 ) -> Counter[str]:
     """Project -> places that the decision holds: of members placed now, and those held before."""
-    request = found.built.request
     return Counter(
         ensemble.project_of(name.role)
         for name in request.members
@@ -231,7 +231,7 @@ def held_quota_conditions(
     if decision.lease_id is not None:
         return ()
     limit, owner = env.limits.held_members, decision.project_id
-    requested = _to_hold(ensemble, answer.placement, answer.member_places)
+    requested = _to_hold(ensemble, answer.placement.built.request, answer.member_places)
     return tuple(
         BoundHeld(project, limit, count, disclosed=project == owner)
         for project, count in requested.items()
@@ -247,15 +247,17 @@ def _held(ensemble: Ensemble, member_places: MemberPlaces) -> Counter[str]:
     )
 
 
-def check_held_quota(env: Environment, ensemble: Ensemble, answer: DecisionBasis) -> None:
-    """Check what `held_quota_conditions` would, of a decision that is not written.
+def check_held_quota(
+    env: Environment, ensemble: Ensemble, request: EnsembleRequest, member_places: MemberPlaces
+) -> None:
+    """Check what `held_quota_conditions` would, of a request that is not written.
 
     Raises:
         QuotaExceeded: the project would hold too many places.
         OtherQuotaExceeded: another project of the ensemble would.
     """
-    released = _held(ensemble, answer.member_places)
-    for project, requested in _to_hold(ensemble, answer.placement, answer.member_places).items():
+    released = _held(ensemble, member_places)
+    for project, requested in _to_hold(ensemble, request, member_places).items():
         limit = held_limit(env, project)
         used = env.store.held(project) - released[project]
         if used + requested > limit:

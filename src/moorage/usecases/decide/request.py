@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -126,6 +127,13 @@ class RefusalReader:
     def client_reads(self) -> bool:
         """Whether a client reads the explanation."""
         return self.detail is RefusalDetail.FULL
+
+
+def resized_from(before: Ensemble, after: Ensemble) -> dict[str, int]:
+    """Role -> its members before the change, for roles whose count changes."""
+    had = Counter(one.name.role for one in before.members)
+    has = Counter(one.name.role for one in after.members)
+    return {role: had[role] for role in had.keys() | has.keys() if had[role] != has[role]}
 
 
 @dataclass(frozen=True, slots=True)

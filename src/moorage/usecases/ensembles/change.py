@@ -19,7 +19,13 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.words import counted
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
-from moorage.usecases.decide.request import DecisionHooks, Proposal, RequestIdentity
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    Proposal,
+    RefusalReader,
+    RequestIdentity,
+    resized_from,
+)
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.decide.writes import (
     current_decision,
@@ -186,6 +192,12 @@ def change_flow(
                     env, changed, None if options is None else options.until
                 ),
                 further_changes=lambda made: (*condition, *carried.further_changes(made)),
+                reader=RefusalReader(
+                    operator=caller.operator,
+                    resized_from=resized_from(stored, changed)
+                    if changed.policies == stored.policies
+                    else {},
+                ),
             ),
         )
         settled = yield DecisionRequest(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,13 @@ from moorage.domain.leases import (
 from moorage.domain.period import Period
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
-from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    Proposal,
+    RefusalReader,
+    RequestIdentity,
+    resized_from,
+)
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.ensembles.policy_checks import check_policies
@@ -166,13 +171,6 @@ def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> T
     return checked_end(limits, terms, now)
 
 
-def _resized_from(before: Ensemble, after: Ensemble) -> dict[str, int]:
-    """Role -> its members before the change, for roles whose count changes."""
-    had = Counter(one.name.role for one in before.members)
-    has = Counter(one.name.role for one in after.members)
-    return {role: had[role] for role in had.keys() | has.keys() if had[role] != has[role]}
-
-
 def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked for
     env: UseCaseEnvironment,
     caller: Caller,
@@ -211,7 +209,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
 
     reader = RefusalReader(
         operator=caller.operator,
-        resized_from=_resized_from(ensemble, changed) if after.terms == before.terms else {},
+        resized_from=resized_from(ensemble, changed) if after.terms == before.terms else {},
     )
     proposal = Proposal(
         changed,
