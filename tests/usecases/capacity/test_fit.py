@@ -1,5 +1,6 @@
 """What `fit` predicts is what fits at once; copies are what really fits."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -159,5 +160,41 @@ def test_copies_fit_in_their_window(start: int, count: int) -> None:
     leased(service, 4, 1, 0)
     window = Period(NINE + start * HOUR, NINE + (start + 4) * HOUR)
     found = fit_described(service.env, TENANT, described(4, 2, ["survive"]), window)
-    assert (found.additional, found.exact) == (count, True)
+    # Beside the lease, which has not begun and might move, it is a lower bound.
+    assert (found.additional, found.exact) == (count, start == 5)
+    service.close()
+
+
+def test_leases_move_for_what_is_described() -> None:
+    """Two leases of half a host each, on two of four hosts, have room on one."""
+    service = Service(FLEET)
+    for _ in range(2):
+        leased(service, 3, 1, 1)
+    found = fit_described(service.env, TENANT, described(6, 1, []), None)
+    assert (found.additional, found.exact) == (3, True)
+    options, ids = DecisionOptions(), service.env.ids
+    for count, fits in ((3, True), (4, False)):
+        with nullcontext() if fits else pytest.raises(Infeasible):
+            create_ensemble(
+                service.env,
+                TENANT,
+                described(6, count, []),
+                options,
+                RequestIdentity(ids.uuid()),
+                dry_run=True,
+            )
+    service.close()
+
+
+def test_where_leases_may_move_a_count_without_that_is_a_lower_bound() -> None:
+    service = Service(FLEET)
+    for _ in range(2):
+        leased(service, 3, 1, 1)
+    window = Period(NINE, NINE + 4 * HOUR)
+    for description, least in ((described(6, 1, []), 2), (described(6, 2, ["apart"]), 1)):
+        found = fit_described(service.env, TENANT, description, window)
+        assert (found.additional, found.exact) == (least, False)
+        assert found.limited_by
+    before = Period(NINE, NINE + HOUR)
+    assert fit_described(service.env, TENANT, described(6, 1, []), before).exact
     service.close()

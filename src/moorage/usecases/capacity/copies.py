@@ -16,10 +16,18 @@ from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.windows import TimedProblem, join_problems
-from moorage.usecases.capacity.fit import Fit, limiting_factors, period_of, placement_as_is
+from moorage.usecases.capacity.fit import (
+    Fit,
+    leases_may_move,
+    limiting_factors,
+    period_of,
+    placement_as_is,
+    with_leases_moving,
+)
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
 from moorage.usecases.decide.member_places import locate_members
+from moorage.usecases.decide.search_result import Observation
 from moorage.usecases.decide.solution import request_for, solve_and_verify
 from moorage.usecases.ensembles.create import described_ensemble
 from moorage.usecases.shared.access import own_ensemble
@@ -105,7 +113,7 @@ def fit_copies(
     request = request_for(ensemble, member_places, everyone, period, Objective.PACK)
     closed = closed_hosts(exclusive.ensembles, snapshot, ensemble, period)
     built = build(request, snapshot, closed=closed)
-    began, taken = env.stopwatch(), list[Place]()
+    began, taken, exact = env.stopwatch(), list[Place](), None
     if len(ensemble.members) == 1 and not ensemble.policies:
         # Copies of a single member without policies are members of one ensemble without policies.
         alone = replace(request, members=())
@@ -117,6 +125,11 @@ def fit_copies(
             most=env.limits.additional,
             time_limit=limit,
         )
+        if window is None and room.exact:
+            observation = Observation(snapshot, member_places, exclusive.ensembles)
+            bare, role = replace(ensemble, members=()), ensemble.roles[0]
+            room = with_leases_moving(env, bare, None, role, room, observation, limit)
+            exact = room.exact
         name = ensemble.roles[0].name
         more = tuple(MemberName(name, i) for i in range(room.count + 1))
         next_one = build_on_terrain(replace(request, members=more), built.terrain, closed=closed)
@@ -124,10 +137,12 @@ def fit_copies(
         copies = _Copies(env, built, snapshot, ensemble, limit)
         room = copies.count()
         next_one, taken = copies.refused, copies.taken
+    if exact is None:
+        exact = room.exact and not leases_may_move(env, snapshot, period)
     left = limit / SECOND * 2 - (env.stopwatch() - began)
     return Fit(
         additional=room.count,
-        exact=room.exact,
+        exact=exact,
         limited_by=limiting_factors(env, next_one, snapshot, left, taken) if room.exact else (),
         quota_allows=_quota_of_copies(env, ensemble, period),
         window=period,

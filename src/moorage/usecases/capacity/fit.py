@@ -32,6 +32,7 @@ from moorage.usecases.decide.solution import DecisionOptions, VerifiedPlacement,
 from moorage.usecases.decide.writes import current_decision, options_like
 from moorage.usecases.ensembles.create import new_members
 from moorage.usecases.refusals.obstacles import planned_absences
+from moorage.usecases.relocation.movable_leases import movable_sets
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.limits import time_limit_within
 from moorage.usecases.shared.quotas import held_limit
@@ -115,11 +116,14 @@ def fit_members(
     room = count_additional(
         env.solver, placement_as_is(built), (role,), most=env.limits.additional, time_limit=limit
     )
-    count = room.count
+    exact = room.exact
     if window is None and room.exact and not _leased(env, decision):
         observation = Observation(snapshot, member_places, exclusive.ensembles)
-        room = _moving(env, ensemble, decision, role, room, observation, limit)
-        count = room.count
+        room = with_leases_moving(env, ensemble, decision, role, room, observation, limit)
+        exact = room.exact
+    elif exact:
+        exact = not leases_may_move(env, snapshot, period, request.own_consumers)
+    count = room.count
     first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
     more = tuple(MemberName(role.name, first + i) for i in range(count + 1))
     grown = build_on_terrain(
@@ -130,7 +134,7 @@ def fit_members(
     left = limit / SECOND * 2 - (env.stopwatch() - began)
     return Fit(
         additional=count,
-        exact=room.exact,
+        exact=exact,
         limited_by=limiting_factors(env, grown, snapshot, left) if room.exact else (),
         quota_allows=_quota(env, ensemble),
         window=period,
@@ -176,7 +180,17 @@ def _leased(env: UseCaseEnvironment, decision: Decision | None) -> bool:
     return env.store.lease(decision.lease_id).state is not LeaseState.CLOSED
 
 
-def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for with
+def leases_may_move(
+    env: UseCaseEnvironment, snapshot: Snapshot, period: Period, own: frozenset[str] = frozenset()
+) -> bool:
+    """Whether leases that have not begun could move for more members in the period.
+
+    Leases of the consumers in `own` stay.
+    """
+    return any(movable_sets(env.store, snapshot, period, own))
+
+
+def with_leases_moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for with
     env: UseCaseEnvironment,
     ensemble: Ensemble,
     decision: Decision | None,
