@@ -267,7 +267,8 @@ def test_a_failed_build_is_kept_and_the_others_go_on(tenant: Cli, nova: Nova, sh
 def test_a_failed_build_is_deleted_and_moves_to_another_host(
     tenant: Cli, nova: Nova, shop: str
 ) -> None:
-    places = as_operator(tenant).body("decision", "show", shop)["decision"]["assignments"]
+    id_ = tenant.body("ensemble", "show", shop)["ensemble"]["id"]
+    places = as_operator(tenant).body("decision", "show", id_)["decision"]["assignments"]
     (host,) = next(one["allocations"] for one in places if one["member"] == "db[0]")
     nova.broken_hosts = {host}
     told = tenant("ensemble", "boot", shop, "--only", "db", "--on-failure", "delete")
@@ -467,5 +468,6 @@ def test_each_project_creates_its_own_servers(tenant: Cli, nova: Nova, tmp_path:
     assert {one["member"] for one in own["members"]} == {"db[0]", "db[1]"}
     theirs = other.body("ensemble", "boot", name)["boot"]
     assert {one["member"] for one in theirs["members"]} == {"web[0]", "web[1]"}
-    assert statuses(as_operator(tenant), name) == {"active"}
+    id_ = tenant.body("ensemble", "show", name)["ensemble"]["id"]
+    assert statuses(as_operator(tenant), id_) == {"active"}
     tenant("ensemble", "delete", name)

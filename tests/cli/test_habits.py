@@ -102,15 +102,34 @@ def test_closing_with_unclaimed_places_wants_a_yes(sim: Any, shop: str, noun: st
     assert "2 released" in sim(noun, "confirm", shop, "--yes").out
 
 
-def test_operators_name_what_belongs_to_other_projects(sim: Any, tmp_path: Path) -> None:
+def test_operators_name_what_belongs_to_other_projects_by_ids(sim: Any, tmp_path: Path) -> None:
+    """A name that they mistype, or have used up, must not be another project's."""
     tenant = sim.as_tenant("elsewhere")
     name = f"theirs-{uuid.uuid4().hex[:8]}"
     file = tmp_path / "theirs.yaml"
     file.write_text(SPREAD.format(name=name), encoding="utf-8")
     made = tenant.body("ensemble", "create", "-f", str(file))
     ensemble, decision = made["ensemble"]["id"], made["decision"]["id"]
-    for text in (name, ensemble[:8]):
-        assert sim.body("ensemble", "show", text)["ensemble"]["id"] == ensemble
+    assert sim.body("ensemble", "show", ensemble[:8])["ensemble"]["id"] == ensemble
+    lease = tenant.body(
+        "lease",
+        "create",
+        "-f",
+        str(file),
+        "--start",
+        "+1d",
+        "--duration",
+        "1h",
+        "--name",
+        f"l-{name}",
+    )["lease"]
+    assert sim.body("ensemble", "show", lease["handle"])["ensemble"]["id"] == lease["ensemble_id"]
+    told = "in this project; another project has one: give its id"
+    for noun, called in (("ensemble", name), ("lease", lease["name"])):
+        for verb in ("show", "delete" if noun == "ensemble" else "cancel"):
+            refused = sim(noun, verb, called)
+            assert (refused.status, refused.err) == (6, f"no {noun} {called} {told}\n")
+    assert tenant("lease", "cancel", lease["handle"]).status == 0
     assert sim.body("decision", "show", decision[:8])["decision"]["id"] == decision
     stranger = sim.as_tenant("a-third")
     assert stranger("ensemble", "show", name).status == 6

@@ -33,7 +33,9 @@ class Ensembles(Resource):
 
         A name means the ensemble that is in use, where others that are called so are not any
         more: their lease is over, or their places were given back. A lease's handle (`L3`) goes
-        before names, and an ensemble's own name before a lease's.
+        before names, and an ensemble's own name before a lease's. A name is looked for in the
+        caller's project and among those with a role of it; operators find others by ids and
+        handles.
 
         Raises:
             Missing: nothing fits.
@@ -42,14 +44,28 @@ class Ensembles(Resource):
         if lookup.UUID.fullmatch(text):
             return text
         try:
-            return self._find(text, {})
+            return self._find(text)
         except Missing as missing:
             if (shared := self._shared(text)) is not None:
                 return shared
-            try:
-                return self._find(text, {"all_projects": "true"})
-            except Forbidden:
-                raise missing from None
+            return self._elsewhere(text, missing)
+
+    def _elsewhere(self, text: str, missing: Missing) -> str:
+        """The id of any project's ensemble, for operators: by an id or a lease's handle."""
+        where = {"all_projects": "true"}
+        try:
+            leases = lookup.pages(self._transport, "/v1/leases", "leases", where)
+            of_lease = [one.get("ensemble_id") for one in leases if text == one.get("handle")]
+        except Forbidden:
+            raise missing from None
+        if of_lease and of_lease[0]:
+            return str(of_lease[0])
+        return lookup.search(
+            self._transport,
+            self.path,
+            self.many,
+            lambda every: lookup.pick("ensemble", text, every),
+        )
 
     def _shared(self, text: str) -> str | None:
         """The id of another project's ensemble that the caller's project has a role in."""
@@ -61,13 +77,13 @@ class Ensembles(Resource):
         except Missing:
             return None
 
-    def _find(self, text: str, where: Mapping[str, str]) -> str:
-        """As `find`, within listings that `where` narrows or widens."""
-        every = list(lookup.pages(self._transport, "/v1/ensembles", "ensembles", where))
+    def _find(self, text: str) -> str:
+        """As `find`, in the caller's project."""
+        every = list(lookup.pages(self._transport, "/v1/ensembles", "ensembles"))
         named = [one for one in every if one["name"] == text]
         if len(named) == 1 and not _HANDLE.fullmatch(text):
             return str(named[0]["id"])
-        leases = list(lookup.pages(self._transport, "/v1/leases", "leases", where))
+        leases = list(lookup.pages(self._transport, "/v1/leases", "leases"))
         of_lease = [one for one in leases if text == one.get("handle")]
         if not of_lease and not named:
             called = [one for one in leases if text == one["name"]]
@@ -75,22 +91,17 @@ class Ensembles(Resource):
         ensembles = {one["ensemble_id"] for one in of_lease if one.get("ensemble_id")}
         fitting = [one for one in every if one["id"] in ensembles] or named
         if len(fitting) > 1:
-            over = self._over({str(one["id"]) for one in fitting}, leases, where)
+            over = self._over({str(one["id"]) for one in fitting}, leases)
             fitting = [one for one in fitting if one["id"] not in over] or fitting
         if len(fitting) > 1:
             ids = tuple(str(one["id"]) for one in fitting)
             raise Ambiguous("ensemble", text, ids, tuple(_with_lease(one, leases) for one in ids))
         return str(fitting[0]["id"]) if fitting else lookup.pick("ensemble", text, every)
 
-    def _over(
-        self,
-        ensembles: set[str],
-        leases: Iterable[Mapping[str, Any]],
-        where: Mapping[str, str],
-    ) -> set[str]:
+    def _over(self, ensembles: set[str], leases: Iterable[Mapping[str, Any]]) -> set[str]:
         """The ensembles whose lease is over, or that were decided and have no place any more."""
         newest: dict[str, Mapping[str, Any]] = {}
-        for one in lookup.pages(self._transport, "/v1/decisions", "decisions", where):
+        for one in lookup.pages(self._transport, "/v1/decisions", "decisions"):
             if one["ensemble_id"] in ensembles:
                 newest.setdefault(one["ensemble_id"], one)
             if len(newest) == len(ensembles):

@@ -68,7 +68,7 @@ class Missing(MoorageError):
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"no {kind} {text}")
-        self.kind = kind
+        self.kind, self.text = kind, text
 
 
 class ApiError(MoorageError):

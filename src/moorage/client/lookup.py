@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 BEGINNING: Final = re.compile(r"[0-9a-f-]{2,36}", re.ASCII)
 PAGE: Final = 1000
+ELSEWHERE: Final = "in this project; another project has one: give its id"
+"""What `Missing` adds for operators, where a name is another project's."""
 
 
 def pages(
@@ -83,7 +85,8 @@ def search(
 ) -> str:
     """The id that `choose` picks from a listing of the caller's project.
 
-    Where nothing there fits, operators get what it picks from the listing of all projects.
+    Where nothing there fits, operators get what it picks from the listing of all projects: by an
+    id, its beginning or a handle. A name is looked for in the caller's project alone.
 
     Raises:
         Missing, Ambiguous: as `choose` says.
@@ -95,7 +98,24 @@ def search(
             every = list(pages(transport, path, key, {**(params or {}), "all_projects": "true"}))
         except Forbidden:
             raise missing from None
-        return choose(every)
+        return _without_names(every, missing, choose)
+
+
+def _without_names(
+    items: Sequence[dict[str, Any]],
+    missing: Missing,
+    choose: Callable[[Sequence[dict[str, Any]]], str],
+) -> str:
+    """What `choose` picks without regard to names; if that is `missing`, whether one is called so.
+
+    A wrong name must not act on another project's things.
+    """
+    try:
+        return choose([{**one, "name": None} for one in items])
+    except Missing:
+        if any(one.get("name") == missing.text for one in items):
+            raise Missing(missing.kind, f"{missing.text} {ELSEWHERE}") from None
+        raise
 
 
 def called(item: Mapping[str, Any], text: str, *, standing: bool = True) -> bool:
