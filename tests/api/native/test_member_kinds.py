@@ -149,7 +149,7 @@ def test_a_refusal_names_what_is_scarce(service: Service) -> None:
         {"resources": "data", "needs": "100 DISK_GB for each of 4 x data"},
         {"traits": "data", "needs": "providers with CUSTOM_SSD for 4 x data"},
         {"topology": "providers usable for data", "have": 1},
-        {"topology": "DISK_GB free there for data", "have": 300},
+        {"topology": "DISK_GB there on the empty fleet for data", "have": 300},
     ]
     changes = [one["change"] for one in error["explanation"]["relaxations"]]
     assert {"member": "data", "count": [4, 3]} in changes

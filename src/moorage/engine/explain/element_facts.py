@@ -214,8 +214,9 @@ def _free(built: BuiltProblem, role_name: str, classes: frozenset[str]) -> dict[
     """The total free amounts of the classes on the hosts usable for the role."""
     problem = built.problem
     usable = _allowed(built, role_name)
+    free = "there on the empty fleet" if built.terrain.emptied else "free there"
     return {
-        f"{name} free there for {_role(built, role_name).flavor or role_name}": _amount(
+        f"{name} {free} for {_role(built, role_name).flavor or role_name}": _amount(
             built, role_name, usable, name, k
         )
         for k, name in enumerate(problem.classes)

@@ -88,6 +88,8 @@ class Terrain:
     server is on none. None: every row is a host."""
     staying: Callable[[], Sequence[Allocations]] = tuple
     """What those of the ensemble's members have booked that stay where they are."""
+    emptied: bool = False
+    """Whether the bookings of all others are left out."""
     usable: Mapping[str, Bools] = field(default_factory=lambda: MappingProxyType({}))
     """Another project that roles belong to, or "" -> [H] servers that its slices may use. Absent:
     all."""
@@ -208,7 +210,7 @@ class Terrain:
 
     def without_bookings(self) -> Terrain:
         """The terrain without any bookings but those of the ensemble's members that stay."""
-        alone = replace(self, occupants_of=lambda _row: (), occupied=None)
+        alone = replace(self, occupants_of=lambda _row: (), occupied=None, emptied=True)
         if self.devices is None:
             emptied = replace(alone, free=self.capacity)
         else:
