@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ from moorage.client.errors import NoAnswer, Unreachable
 ID = "7f1c9a52-5a1e-4c55-9b7a-2f4f4b1f6f01"
 SERIES = ("lease", "create", "--flavor", "m1.small", "--duration", "1h")
 DAILY = (*SERIES, "--every", "daily", "--times", "2", "--start", "2027-05-03")
+ENSEMBLE = ("ensemble", "create", "--server", "m1.small", "--name", "shop")
 OFFER = ("offer", "create", "--flavor", "m1.small", "--duration", "1h")
 
 
@@ -41,16 +43,28 @@ def _interrupting(listening: socket.socket) -> None:
 def test_whoever_stops_waiting_is_told_that_the_service_goes_on(
     words: tuple[str, ...], told: str, offline: Cli
 ) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
-        silent = Thread(target=_interrupting, args=(listening,))
-        silent.start()
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        said = offline("--endpoint", url, *words)
-        silent.join()
-    assert said.status == 130
+    said = interrupted(offline, *words)
     assert said.err.startswith(f"the service continues the request: see `{told}`"), said
     assert f"a repeat with --id {ID} " in said.err
     assert said.err.count("\n") == 1
+
+
+def test_so_is_who_creates_an_ensemble(offline: Cli) -> None:
+    told = r"the service continues the request: see `moorage ensemble show [0-9a-f-]{36}`\n"
+    assert re.fullmatch(told, interrupted(offline, *ENSEMBLE).err)
+    assert interrupted(offline, *ENSEMBLE, "--dry-run").err == ""
+
+
+def interrupted(offline: Cli, *words: str) -> Any:
+    """What a command says that is interrupted before it gets an answer."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        silent = Thread(target=_interrupting, args=(listening,), daemon=True)
+        silent.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        said = offline("--endpoint", url, *words)
+        silent.join(10)
+    assert said.status == 130
+    return said
 
 
 @pytest.mark.parametrize("words", [DAILY, SERIES, OFFER])

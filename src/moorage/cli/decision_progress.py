@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.cli.progress import waiting
+from moorage.cli.progress import interruptible, waiting
 from moorage.domain.errors import MoorageError
 from moorage.domain.events import PROGRESS
 
@@ -23,13 +23,14 @@ _FROM_NOW: Final = "now"
 def deciding(client: Moorage, ensemble_id: str | None) -> Iterator[None]:
     """`waiting` for a decision about an ensemble, with what its search has found so far.
 
-    None: a dry run, whose search has no events.
+    None: a dry run, whose search has no events, and of which nothing is left if it is interrupted.
     """
     if ensemble_id is None:
         with waiting("deciding"):
             yield
     else:
-        with waiting("deciding", more=_Search(client.events, ensemble_id).newest):
+        goes_on = f"the service continues the request: see `moorage ensemble show {ensemble_id}`"
+        with interruptible("deciding", goes_on, more=_Search(client.events, ensemble_id).newest):
             yield
 
 

@@ -48,13 +48,15 @@ def waiting(
 
 
 @contextmanager
-def interruptible(doing: str, goes_on: str) -> Iterator[None]:
+def interruptible(
+    doing: str, goes_on: str, *, more: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
     """`waiting` for a request that the service finishes even if the client is interrupted.
 
     If it is interrupted, or not answered in time, `goes_on` is printed to stderr.
     """
     try:
-        with waiting(doing):
+        with waiting(doing, more=more):
             yield
     except (KeyboardInterrupt, NoAnswer):
         fresh = "\r\x1b[K" if sys.stderr.isatty() else ""
