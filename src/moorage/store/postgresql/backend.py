@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_dialect: Any = PGDialect_psycopg  # has no annotations
+_COMPILER: Final = StatementCompiler(_dialect(paramstyle="numeric_dollar", dbapi=psycopg))
+"""Every database's: their texts are the same."""
+
 _WRITING: Final = 12
 """Of the connections those that write. A writer waits for others, so one that shuts them all out
 must find a connection to read by, and so must whoever it waits for in this process."""
@@ -66,8 +70,6 @@ class PostgresBackend:
 
     def __init__(self, url: URL) -> None:
         self._engine, self._detector = engine_for(url)
-        wording: Any = PGDialect_psycopg  # has no annotations
-        self._compiler = StatementCompiler(wording(paramstyle="numeric_dollar", dbapi=psycopg))
         self._writers = FifoLock(WAIT, most=_WRITING)
         self._log_connection = LogConnection(self._connect, self._detector.refuse)
         self.log = VisibleLog(self._log_connection)
@@ -132,9 +134,7 @@ class PostgresBackend:
         try:
             lent = self._engine.raw_connection()
         except psycopg.Error as error:
-            raise as_sqlalchemy_error(
-                self._compiler.dialect, error, "connect", broken=True
-            ) from error
+            raise as_sqlalchemy_error(_COMPILER.dialect, error, "connect", broken=True) from error
         raw = lent.info.get(_RAW)
         if raw is None:
             driver: Any = lent.driver_connection
@@ -151,7 +151,7 @@ class PostgresBackend:
     def _lent(self, begin: str) -> Iterator[PipelineSession]:
         """A transaction on a connection of the pool; whoever is done with it ends it."""
         lent, raw = self._borrow()
-        session = PipelineSession(raw, self._compiler, begin)
+        session = PipelineSession(raw, _COMPILER, begin)
         try:
             self._detector.refuse()  # it may be known since the wait for a connection began
             yield session

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import create_engine, event
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
@@ -45,6 +46,10 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _lasting: Final = Lasting()
+
+_dialect: Any = SQLiteDialect_pysqlite  # has no annotations
+_COMPILER: Final = StatementCompiler(_dialect(dbapi=sqlite3))
+"""Every file's: their texts are the same."""
 
 _ATTEMPTS: Final = 3
 """How often a transaction is begun while a stranger keeps the file locked."""
@@ -112,10 +117,9 @@ class SqliteBackend:
                 f"cannot write beside {path}: {error.strerror}", path="database"
             ) from error
         self._engine = _engine(path)
-        self._compiler = StatementCompiler(self._engine.dialect)
         self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
         self.log = NumberedLog(lambda _: Turn(time.time_ns() // 1000), self._revision)
-        self._peek = RevisionReader(path, self._compiler.compiled(REVISION, {}).text)
+        self._peek = RevisionReader(path, _COMPILER.compiled(REVISION, {}).text)
         try:
             with self._writer_lock, self._engine.connect() as connection:
                 # The mode is a property of the file; it cannot change inside a transaction.
@@ -159,7 +163,7 @@ class SqliteBackend:
         """
         with self._writer_lock:
             try:
-                session = CursorSession(self._writes or self._write_connection(), self._compiler)
+                session = CursorSession(self._writes or self._write_connection(), _COMPILER)
                 _begin_to_write(session)
                 try:
                     found = work(session)
@@ -190,7 +194,7 @@ class SqliteBackend:
         """A connection from the pool, for one transaction."""
         lent = self._borrowed()
         try:
-            yield CursorSession(lent.driver_connection, self._compiler)
+            yield CursorSession(lent.driver_connection, _COMPILER)
         finally:
             lent.close()
 
