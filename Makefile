@@ -141,7 +141,7 @@ imports: install
 # and wait for them do not all pass on a busy machine. What failed first is shown with its traceback
 # under "rerun test summary info", and is a defect of the test or of the code, to be mended.
 unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs them in one process)
-	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),4) --dist=loadfile --no-loadscope-reorder \
+	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),6) --dist=loadfile --no-loadscope-reorder \
 	  --max-worker-restart=0 --reruns=1 --max-suite-reruns=5 --rerun-show-tracebacks \
 	  --durations=40 --durations-min=1 $(ARGS)
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from oslo_config import cfg
-
 from moorage.options import SETTINGS
 from moorage.options.oslo import LIBRARY_OPTIONS, UNUSED_SECTIONS
 from moorage.settings.effective_values import KEYSTONE, NOVA, SECTION, BadSetting
@@ -144,6 +142,8 @@ def parse(file: str) -> dict[str, dict[str, list[str]]]:
     Raises:
         BadSetting: the file cannot be read, or is no configuration file.
     """
+    from oslo_config import cfg  # noqa: PLC0415 - slow to import, and only for files
+
     sections: dict[str, dict[str, list[str]]] = {}
     try:
         cfg.ConfigParser(file, sections).parse()
