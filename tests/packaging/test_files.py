@@ -84,7 +84,11 @@ def test_haproxy_understands_its_file(tmp_path: Path) -> None:
 
 def test_the_wheel_is_made_as_the_guide_says(tmp_path: Path) -> None:
     told = subprocess.run(
-        ["make", "--no-print-directory", "-n", "wheel"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-n", "wheel"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     build = told.stdout.splitlines()[-1].split()
     assert build[1:] == ["build", "--target", "wheel", "--directory", "dist"]
