@@ -348,6 +348,7 @@ def test_values_of_a_list_are_looked_up_among_those_allowed() -> None:
     assert len(caught.value.message) < 1_100
 
 
+@pytest.mark.nightly
 def test_new_values_cost_the_memory_that_they_take() -> None:
     text = (
         HEAD

@@ -132,6 +132,7 @@ def check(store: Ledger, builds: list[Build]) -> None:
             assert stands is None, "allocations without a claim"
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "database_url",

@@ -14,6 +14,7 @@ from moorage.store import open_store
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
+@pytest.mark.nightly
 def test_services_go_on_and_nothing_acknowledged_is_lost(
     tmp_path: Path, postgres_pair: Pair
 ) -> None:

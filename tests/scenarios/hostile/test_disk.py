@@ -49,6 +49,7 @@ def test_a_full_disk_refuses_writes_until_there_is_room(isolated: Callable[[], I
     assert names(service.port) == there | tried | {"afterwards"}
 
 
+@pytest.mark.nightly
 def test_a_read_only_disk_is_said_at_the_start(isolated: Callable[[], Isolated]) -> None:
     service = isolated()
     assert create(service.port, "before")[0] == 201
@@ -67,6 +68,7 @@ def test_a_read_only_disk_is_said_at_the_start(isolated: Callable[[], Isolated])
     assert create(service.port, "after")[0] == 201
 
 
+@pytest.mark.nightly
 def test_a_damaged_file_is_named_and_its_backup_is_served(
     isolated: Callable[[], Isolated],
 ) -> None:

@@ -25,6 +25,7 @@ def put_in_place(cloud: Cloud) -> None:
         (cloud.folder / name).write_text(cloud.here(content))
 
 
+@pytest.mark.nightly
 def test_the_guide_leads_to_three_replicas_that_lose_nothing(cloud: Cloud, packaging: Path) -> None:
     put_in_place(cloud)
     steps = guide().steps

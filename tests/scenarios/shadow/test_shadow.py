@@ -194,6 +194,7 @@ def test_boots_are_compared_with_what_would_have_been_offered(shadow: MakeShadow
     assert (boots["seen"], boots["possible_here"]) == (1, 1)
 
 
+@pytest.mark.nightly
 def test_writers_at_once_leave_the_ledger_equal(shadow: MakeShadow) -> None:
     made = shadow("--shadow-refresh", "2s")
     Cloud(made.through).write()
@@ -225,6 +226,7 @@ def test_writers_at_once_leave_the_ledger_equal(shadow: MakeShadow) -> None:
     assert report["different"] == {}, report["different"]
 
 
+@pytest.mark.nightly
 def test_the_followed_service_may_be_away_and_the_report_outlives_the_shadow(
     shadow: MakeShadow, tmp_path: Path
 ) -> None:
@@ -250,6 +252,7 @@ def test_without_an_answer_there_the_client_gets_502(start: StartService) -> Non
     assert raw(f"http://127.0.0.1:{served.port}", "GET", "/healthz")[0] == 200
 
 
+@pytest.mark.nightly
 def test_a_followed_service_that_dies_in_the_middle(shadow: MakeShadow) -> None:
     made = shadow()
     made.through.done("GET", "/resource_providers")
