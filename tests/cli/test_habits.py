@@ -123,7 +123,7 @@ def test_operators_name_what_belongs_to_other_projects_by_ids(sim: Any, tmp_path
         "--name",
         f"l-{name}",
     )["lease"]
-    assert sim.body("ensemble", "show", lease["handle"])["ensemble"]["id"] == lease["ensemble_id"]
+    assert sim.body("lease", "show", lease["id"][:8])["lease"]["id"] == lease["id"]
     told = "in this project; another project has one: give its id"
     for noun, called in (("ensemble", name), ("lease", lease["name"])):
         for verb in ("show", "delete" if noun == "ensemble" else "cancel"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from moorage.client import lookup
-from moorage.client.errors import Ambiguous, Forbidden, Missing
+from moorage.client.errors import Ambiguous, Missing
 from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.claims import Claim
 from moorage.wire.decisions import Decision
@@ -33,9 +33,9 @@ class Ensembles(Resource):
 
         A name means the ensemble that is in use, where others that are called so are not any
         more: their lease is over, or their places were given back. A lease's handle (`L3`) goes
-        before names, and an ensemble's own name before a lease's. A name is looked for in the
-        caller's project and among those with a role of it; operators find others by ids and
-        handles.
+        before names, and an ensemble's own name before a lease's. Both are looked for in the
+        caller's project, and names also among ensembles with a role of it; operators find others
+        by ids.
 
         Raises:
             Missing: nothing fits.
@@ -45,27 +45,16 @@ class Ensembles(Resource):
             return text
         try:
             return self._find(text)
-        except Missing as missing:
+        except Missing:
             if (shared := self._shared(text)) is not None:
                 return shared
-            return self._elsewhere(text, missing)
-
-    def _elsewhere(self, text: str, missing: Missing) -> str:
-        """The id of any project's ensemble, for operators: by an id or a lease's handle."""
-        where = {"all_projects": "true"}
-        try:
-            leases = lookup.pages(self._transport, "/v1/leases", "leases", where)
-            of_lease = [one.get("ensemble_id") for one in leases if text == one.get("handle")]
-        except Forbidden:
-            raise missing from None
-        if of_lease and of_lease[0]:
-            return str(of_lease[0])
-        return lookup.search(
-            self._transport,
-            self.path,
-            self.many,
-            lambda every: lookup.pick("ensemble", text, every),
-        )
+            # What no project of the caller has, operators find by its id.
+            return lookup.search(
+                self._transport,
+                self.path,
+                self.many,
+                lambda every: lookup.pick(self.one, text, every),
+            )
 
     def _shared(self, text: str) -> str | None:
         """The id of another project's ensemble that the caller's project has a role in."""

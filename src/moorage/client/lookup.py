@@ -85,8 +85,9 @@ def search(
 ) -> str:
     """The id that `choose` picks from a listing of the caller's project.
 
-    Where nothing there fits, operators get what it picks from the listing of all projects: by an
-    id, its beginning or a handle. A name is looked for in the caller's project alone.
+    Where nothing there fits, operators get what it picks from the listing of all projects by an id
+    or its beginning. Names and handles, which each project has its own, are looked for in the
+    caller's project alone.
 
     Raises:
         Missing, Ambiguous: as `choose` says.
@@ -98,22 +99,22 @@ def search(
             every = list(pages(transport, path, key, {**(params or {}), "all_projects": "true"}))
         except Forbidden:
             raise missing from None
-        return _without_names(every, missing, choose)
+        return _by_id(every, missing, choose)
 
 
-def _without_names(
+def _by_id(
     items: Sequence[dict[str, Any]],
     missing: Missing,
     choose: Callable[[Sequence[dict[str, Any]]], str],
 ) -> str:
-    """What `choose` picks without regard to names; if that is `missing`, whether one is called so.
+    """What `choose` picks by ids alone; if nothing, `Missing` says whether one is called so.
 
     A wrong name must not act on another project's things.
     """
     try:
-        return choose([{**one, "name": None} for one in items])
+        return choose([{**one, "name": None, "handle": None} for one in items])
     except Missing:
-        if any(one.get("name") == missing.text for one in items):
+        if any(missing.text in {one.get("name"), one.get("handle")} for one in items):
             raise Missing(missing.kind, f"{missing.text} {ELSEWHERE}") from None
         raise
 

@@ -20,7 +20,7 @@ from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, OWN_LEVELS, SERVER, Level
 from moorage.engine.devices.host_trees import columns_of, devices_of
-from moorage.engine.joint.staying_members import staying_allocations
+from moorage.engine.joint.member_bookings import staying_allocations
 from moorage.engine.state.domains import domains_at, domains_at_first_of
 from moorage.engine.state.server_locations import usable_servers
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Topology
     from moorage.engine.devices.host_trees import Devices
-    from moorage.engine.joint.staying_members import Allocations
+    from moorage.engine.joint.member_bookings import Allocations
     from moorage.engine.state.domains import Domains
     from moorage.engine.state.owners import Forbids
     from moorage.engine.state.snapshot import Snapshot
