@@ -129,8 +129,11 @@ class AttemptMaker:
             self._plan.learn(overtaken, self._observation.snapshot)
 
     def refusal(self, attempt: Attempt) -> MoorageError:
-        """The error of an attempt without a placement: its quota, or else the reasons."""
-        if self.proposal.promise is None:
+        """The error of an attempt without a placement: its quota, or else the reasons.
+
+        Who places members anew, and not for a client that reads, is only told that it cannot be.
+        """
+        if self.proposal.promise is None and self.proposal.hooks.reader.client_reads:
             request, member_places = attempt.result.built.request, attempt.observation.member_places
             try:
                 check_held_quota(self.env, self.proposal.ensemble, request, member_places)

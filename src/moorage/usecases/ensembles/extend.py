@@ -10,7 +10,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.errors import ConcurrentUpdate, Infeasible, InvalidDescription, StaleGeneration
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    Infeasible,
+    InvalidDescription,
+    QuotaExceeded,
+    StaleGeneration,
+)
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
 from moorage.usecases.decide.max_additional import may_leap
 from moorage.usecases.decide.member_places import MemberStatus
@@ -115,7 +121,7 @@ def extend(
         except StaleGeneration as moved:
             # The caller did not give this generation: read the ensemble again.
             raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
-        except Infeasible:
+        except (Infeasible, QuotaExceeded):
             # The same request may have been granted on another connection: give the same answer.
             ensemble = own_ensemble(env.store, caller, ensemble_id)
             if (made := made_before(ensemble, identity)) is not None:

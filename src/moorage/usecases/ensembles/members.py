@@ -17,6 +17,7 @@ from moorage.domain.errors import (
     InUse,
     InvalidDescription,
     NotFound,
+    QuotaExceeded,
     StaleGeneration,
     WrongState,
 )
@@ -102,7 +103,7 @@ def add_members(
         except StaleGeneration as moved:
             # The caller did not give this generation: read the ensemble again.
             raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
-        except Infeasible:
+        except (Infeasible, QuotaExceeded):
             # The same request may have been granted on another connection: give the same answer.
             ensemble = own_ensemble(env.store, caller, ensemble_id)
             if already_added(ensemble, identity):
