@@ -113,8 +113,10 @@ def fit_copies(
     request = request_for(ensemble, member_places, everyone, period, Objective.PACK)
     closed = closed_hosts(exclusive.ensembles, snapshot, ensemble, period)
     built = build(request, snapshot, closed=closed)
-    began, taken, exact = env.stopwatch(), list[Place](), None
-    if len(ensemble.members) == 1 and not ensemble.policies:
+    began, taken = env.stopwatch(), list[Place]()
+    single = len(ensemble.members) == 1 and not ensemble.policies
+    moving = single and window is None
+    if single:
         # Copies of a single member without policies are members of one ensemble without policies.
         alone = replace(request, members=())
         none = build(alone, snapshot, closed=closed)
@@ -125,11 +127,10 @@ def fit_copies(
             most=env.limits.additional,
             time_limit=limit,
         )
-        if window is None and room.exact:
+        if moving and room.exact:
             observation = Observation(snapshot, member_places, exclusive.ensembles)
             bare, role = replace(ensemble, members=()), ensemble.roles[0]
             room = with_leases_moving(env, bare, None, role, room, observation, limit)
-            exact = room.exact
         name = ensemble.roles[0].name
         more = tuple(MemberName(name, i) for i in range(room.count + 1))
         next_one = build_on_terrain(replace(request, members=more), built.terrain, closed=closed)
@@ -137,12 +138,10 @@ def fit_copies(
         copies = _Copies(env, built, snapshot, ensemble, limit)
         room = copies.count()
         next_one, taken = copies.refused, copies.taken
-    if exact is None:
-        exact = room.exact and not leases_may_move(env, snapshot, period)
     left = limit / SECOND * 2 - (env.stopwatch() - began)
     return Fit(
         additional=room.count,
-        exact=exact,
+        exact=room.exact and (moving or not leases_may_move(env, snapshot, period)),
         limited_by=limiting_factors(env, next_one, snapshot, left, taken) if room.exact else (),
         quota_allows=_quota_of_copies(env, ensemble, period),
         window=period,

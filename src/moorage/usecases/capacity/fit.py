@@ -116,13 +116,10 @@ def fit_members(
     room = count_additional(
         env.solver, placement_as_is(built), (role,), most=env.limits.additional, time_limit=limit
     )
-    exact = room.exact
-    if window is None and room.exact and not _leased(env, decision):
+    moving = window is None and not _leased(env, decision)
+    if moving and room.exact:
         observation = Observation(snapshot, member_places, exclusive.ensembles)
         room = with_leases_moving(env, ensemble, decision, role, room, observation, limit)
-        exact = room.exact
-    elif exact:
-        exact = not leases_may_move(env, snapshot, period, request.own_consumers)
     count = room.count
     first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
     more = tuple(MemberName(role.name, first + i) for i in range(count + 1))
@@ -134,7 +131,8 @@ def fit_members(
     left = limit / SECOND * 2 - (env.stopwatch() - began)
     return Fit(
         additional=count,
-        exact=exact,
+        exact=room.exact
+        and (moving or not leases_may_move(env, snapshot, period, request.own_consumers)),
         limited_by=limiting_factors(env, grown, snapshot, left) if room.exact else (),
         quota_allows=_quota(env, ensemble),
         window=period,

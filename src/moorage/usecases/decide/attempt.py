@@ -129,9 +129,10 @@ class AttemptMaker:
             self._plan.learn(overtaken, self._observation.snapshot)
 
     def refusal(self, attempt: Attempt) -> MoorageError:
-        """The error of an attempt without a placement: its quota, or else the reasons.
+        """The error of an attempt without a placement: an exceeded quota, or else the reasons.
 
-        Who places members anew, and not for a client that reads, is only told that it cannot be.
+        The quota is checked for requests of clients only: a re-decision in the background handles
+        `Infeasible`, whatever the quota.
         """
         if self.proposal.promise is None and self.proposal.hooks.reader.client_reads:
             request, member_places = attempt.result.built.request, attempt.observation.member_places
