@@ -88,7 +88,8 @@ NO_PROVIDER: Final = ""
 def by_provider(rows: Iterable[Any]) -> dict[str, list[Entry]]:
     """Rows of the log, with the columns of an `Entry`, by the provider that changed.
 
-    They come in the order of commits, as far as commits touch the same provider.
+    Those of a provider are in the order of commits. On PostgreSQL, which orders them by instant,
+    they may be in another one if the clock was set back between two commits.
     """
     found: dict[str, list[Entry]] = {}
     for row in rows:
