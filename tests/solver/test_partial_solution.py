@@ -13,7 +13,7 @@ from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.domain_counters import closed_domains, closed_to_others
 from moorage.engine.joint.problem_index import ProblemIndex, index_problem
 from moorage.policies.primitives import SameDomain
-from moorage.solver import candidate_costs
+from moorage.solver import candidate_costs, domain_costs
 from moorage.solver.partial_solution import Partial
 from moorage.testing.problems import Host, random_built, request, statement, terrain
 
@@ -26,7 +26,7 @@ def levels(request: pytest.FixtureRequest) -> Iterator[None]:
     """Both ways of keeping sums, on fleets that have few racks."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "as it is":
-            patch.setattr(candidate_costs, "_FEW", 0)
+            patch.setattr(domain_costs, "_FEW", 0)
             patch.setattr(candidate_costs, "_MOST", 1)
         yield
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     RowCosts: TypeAlias = Callable[[Ints], Floats]
 
-_FEW: Final = 64
-"""Levels with at most so many domains are added at each look: a change in one of their domains
-concerns so many hosts that it would be no help to keep the sums."""
 _MOST: Final = 4
 """One in so many rows at most is renewed alone; otherwise all rows are."""
 
@@ -37,10 +34,13 @@ class CandidateCosts:
         """Of these rows, ascending; `base`, if given, keeps what they cost by themselves."""
         self.rows = rows
         self._base = base
-        self._coarse = [(costs, of.of[rows]) for costs, of in parts if of.count <= _FEW]
-        self._fine = [(costs, of) for costs, of in parts if of.count > _FEW]
+        self._coarse = [(costs, of.of[rows]) for costs, of in parts if costs.coarse]
+        """Added at each look."""
+        self._fine = [(costs, of) for costs, of in parts if not costs.coarse]
+        # What a host costs by its own members alone changes only with its row.
+        self._followed = [(costs, of) for costs, of in self._fine if not (costs.local and of.own)]
         self._seen_rows = -1
-        self._seen = [0] * len(self._fine)
+        self._seen = [0] * len(self._followed)
         self._sums: Floats = np.zeros(0)
 
     def costs(self, changed: list[int], on_rows: RowCosts) -> Floats:
@@ -63,20 +63,18 @@ class CandidateCosts:
             self._sums = self._whole(changed, on_rows)
         else:
             dirty = [np.array(changed[self._seen_rows :], dtype=np.int64)]
-            dirty += [
-                of.rows_in(domains)
-                for (part, of), seen in zip(self._fine, self._seen, strict=True)
-                for domains in part.changes[seen:]
-            ]
-            if sum(map(len, dirty)) * _MOST > len(self.rows):
+            for (part, of), seen in zip(self._followed, self._seen, strict=True):
+                dirty += [of.rows_in(domains) for domains in part.changes[seen:]]
+            rows = np.concatenate(dirty) if len(dirty) > 1 else dirty[0]
+            if len(rows) * _MOST > len(self.rows):
                 self._sums = self._whole(changed, on_rows)
-            else:
-                self._renew_rows(np.concatenate(dirty), on_rows)
+            elif len(rows):
+                self._renew_rows(rows, on_rows)
         self._seen_rows = len(changed)
-        self._seen = [len(part.changes) for part, _ in self._fine]
+        self._seen = [len(part.changes) for part, _ in self._followed]
 
     def _renew_rows(self, dirty: Ints, on_rows: RowCosts) -> None:
-        at = np.searchsorted(self.rows, dirty)
+        at = self.rows.searchsorted(dirty)
         at = at[self.rows[np.minimum(at, len(self.rows) - 1)] == dirty]
         if len(at):
             rows = self.rows[at]

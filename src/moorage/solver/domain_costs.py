@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 COST_UNIT: Final = 1_000.0
 """One unit of cost outweighs every preference among equally dear hosts."""
+_FEW: Final = 64
+"""So many domains at most are coarse."""
 _UNEVEN: Final = 10.0
 """One unit of `fill_preference`: more than every preference among the hosts of a domain."""
 
@@ -40,15 +42,18 @@ class DomainCosts:
     ) -> None:
         """`counts` and `others` are the arrays that a partial solution keeps up to date."""
         self.constraint = constraint
-        self._counts, self._others, self._other_side = counts, others, other_side
-        self._local = isinstance(constraint.primitive, AtMost | Apart)
+        self._counts, self._others, self.other_side = counts, others, other_side
+        self.local = isinstance(constraint.primitive, AtMost | Apart)
         """Whether the cost of a domain depends on the counts of this domain alone."""
+        self.coarse = constraint.domain_count <= _FEW
+        """Whether a change in a domain concerns so many hosts that it is no help to know it."""
         self.costs: Floats = np.zeros(constraint.domain_count + 1)
         """[D + 1] infinite where a required constraint closes the domain. The last is that of hosts
         without a domain: none."""
         self.idle = True
         """Whether no domain costs anything."""
         self.changes: list[Ints] = []
+        """Not of a coarse level."""
         self._touched: list[int] = []
         self._fresh = True
 
@@ -61,19 +66,30 @@ class DomainCosts:
         if not self._fresh and (not self._touched or self._only_fuller()):
             self._touched.clear()
             return
-        if self._local and not self._fresh:
-            domains = np.array([d for d in self._touched if d >= 0], dtype=np.int64)
-            found = self._of(self._counts[domains], self._others[domains], left)
+        if self.coarse or self._fresh or not self.local:
+            self._renew_all(left)
         else:
-            found = self._of(self._counts, self._others, left)
-            domains = np.flatnonzero(found != self.costs[:-1])
-            found = found[domains]
+            self._renew_touched(left)
         self._touched.clear()
         self._fresh = False
+
+    def _renew_all(self, left: int) -> None:
+        found = self._of(self._counts, self._others, left)
+        if not self.coarse:
+            self._note((found != self.costs[:-1]).nonzero()[0])
+        self.costs[:-1] = found
+        self.idle = not found.any()
+
+    def _renew_touched(self, left: int) -> None:
+        domains = np.array([d for d in self._touched if d >= 0], dtype=np.int64)
+        found = self._of(self._counts[domains], self._others[domains], left)
+        self._note(domains[found != self.costs[domains]])
+        self.costs[domains] = found
+        self.idle = self.idle and not found.any()
+
+    def _note(self, domains: Ints) -> None:
         if len(domains):
-            self.costs[domains] = found
             self.changes.append(domains)
-            self.idle = (self.idle and not found.any()) if self._local else not self.costs.any()
 
     def _only_fuller(self) -> bool:
         """Whether all that has changed is how many members are in the domain that they share."""
@@ -90,7 +106,7 @@ class DomainCosts:
         """The costs of domains with these counts."""
         found = np.zeros(len(counts))
         weight = self.constraint.primitive.weight
-        if self._other_side:
+        if self.other_side:
             shut = closed_to_others(self.constraint, counts, others, left)
             found[shut] = np.inf if weight is None else COST_UNIT * weight
             if isinstance(self.constraint.primitive, Near):

@@ -208,7 +208,7 @@ def _cheapest(
         costs = costs + noise.uniform(0.0, spread, len(rows))
     if not len(rows):
         return -1
-    best = int(np.argmin(costs))
+    best = int(costs.argmin())
     return int(rows[best]) if costs[best] < np.inf else -1
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ABSENT_FIRST: Final = 10.0
 """By how much less than on a host it costs not to place a choice, if nothing else differs."""
+_FILL: Final = 5.0
+"""One percent of a host's fill, where the fullest host's counts."""
 _KEPT: Final = 64
 """So many `CandidateCosts`, and `SharedRoom`s, are kept: one takes some numbers for each host."""
 
@@ -51,15 +53,20 @@ class _Others(NamedTuple):
     """Whether one of them is not decided yet."""
 
 
-class _Constraints(NamedTuple):
-    """The constraints on a member, by number."""
+class _Kind(NamedTuple):
+    """What members of one group with the same constraints have in common."""
 
+    group: int
     apart: list[tuple[int, bool]]
-    """All but `shared`, and whether the member is on the other side."""
+    """The constraints by number, all but `shared`, and whether they are on the other side."""
+    parts: list[tuple[DomainCosts, DomainRows]]
+    """What each of `apart` adds to the costs of hosts."""
     shared: list[int]
     """The required `SameDomain`s."""
     preferred: list[int]
     """The preferred ones, which are in `apart` as well, the lowest level first."""
+    key: Hashable
+    """Equal for kinds whose hosts cost the same."""
 
 
 class Partial:
@@ -76,32 +83,37 @@ class Partial:
             np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
         ]
         # Constraints without another side share what is never written to.
-        sizes = {one.domain_count for one in index.constraints}
-        nobody = {size: np.zeros(size, dtype=np.int64) for size in sizes}
+        lengths = {one.domain_count for one in index.constraints}
+        nobody = {length: np.zeros(length, dtype=np.int64) for length in lengths}
         self.others = [
             np.zeros_like(counts) if constraint.others else nobody[len(counts)]
             for counts, constraint in zip(self.counts, index.constraints, strict=True)
         ]
         self.left = [len(constraint.awaited) for constraint in index.constraints]
+        self._begun = [0] * len(index.constraints)
+        """Per constraint: how many members are in a domain."""
         self.changed: list[int] = []
         """Rows to which a member has come, or that it has left, in order."""
-        self._domain_costs: list[dict[bool, DomainCosts]] = [{} for _ in index.constraints]
+        self._domain_costs: list[list[DomainCosts]] = [[] for _ in index.constraints]
+        """Per constraint: those for its members, and for the other side, as far as needed."""
         self._candidate_costs: dict[Hashable, CandidateCosts] = {}
         self._rooms: dict[Hashable, SharedRoom] = {}
-        self._split: dict[Hashable, _Constraints] = {}
-        self._needs = [
-            [(int(k), int(need[k])) for k in np.flatnonzero(need)] for need in problem.demand
-        ]
-        self._sizes, self._size_of = index.sizes
-        self._none_asked = self._sizes == 0
-        self.room = np.ones((len(self._sizes), len(problem.hosts)), dtype=np.bool_)
-        """[S, H] per size (see `Index.sizes`): hosts with room for one more member of it."""
+        self._kinds: dict[Hashable, _Kind] = {}
+        self._kind_of: list[_Kind | None] = [None] * len(problem.members)
+        sizes, size_of = index.sizes
+        self._size_of: list[int] = size_of.tolist()
+        self._least = np.where(sizes == 0, np.iinfo(np.int64).min, sizes)
+        """[S, K] what is to be free for a member of each size (see `ProblemIndex.sizes`)."""
+        self.room = np.ones((len(sizes), len(problem.hosts)), dtype=np.bool_)
+        """[S, H] per size: hosts with room for one more member of it."""
         for k, column in enumerate(self.free):
-            self.room &= (column >= self._sizes[:, k : k + 1]) | self._none_asked[:, k : k + 1]
+            self.room &= column >= self._least[:, k : k + 1]
         # Columns that only count places have no capacity, and are measured by what is free.
         hosts = slice(problem.host_count)  # without the absent row, which has room for all
         most = np.maximum(problem.capacity[hosts], problem.free[hosts]).max(axis=0, initial=1)
         self._scale = np.maximum(most, 1).astype(np.float64)
+        self._shares: list[float] = (problem.demand / self._scale).sum(axis=1).tolist()
+        """[R] what a member takes, of each class as a share of the roomiest host's, summed."""
         self._devices = Served(index) if problem.cuts else None
         self.emptiness = (np.maximum(self.free, 0) / self._scale[:, None]).sum(axis=0)
         self._own_taste = np.zeros(len(problem.hosts))
@@ -111,6 +123,8 @@ class Partial:
             if row >= 0:
                 self._count(m, row, +1)
                 self.row_of[m] = row
+        self._alone: Floats = self._alone_on(slice(None))
+        """[H] what each host costs any member, but for preferred hosts and the fill."""
 
     # --- moves --------------------------------------------------------------------------
 
@@ -134,32 +148,33 @@ class Partial:
     def _count(self, m: int, row: int, sign: int) -> None:
         self.load[row] += sign
         for c in self.index.constraints_of[m]:
-            domain = int(self.index.constraints[c].domain_of[row])
-            if not isinstance(self.index.constraints[c].primitive, Near):
+            constraint = self.index.constraints[c]
+            domain = int(constraint.domain_of[row])
+            if not constraint.is_near:
                 self.left[c] -= sign
             if domain >= 0:
                 self.counts[c][domain] += sign
-            self._touch(c, domain)
+                self._begun[c] += sign
+            for costs in self._domain_costs[c]:
+                costs.touch(domain)
         for c in self.index.other_side_of[m]:
-            domain = int(self.index.constraints[c].domain_of[row])
-            if isinstance(self.index.constraints[c].primitive, Near):
+            constraint = self.index.constraints[c]
+            domain = int(constraint.domain_of[row])
+            if constraint.is_near:
                 self.left[c] -= sign
             if domain >= 0:
                 self.others[c][domain] += sign
-            self._touch(c, domain)
-
-    def _touch(self, c: int, domain: int) -> None:
-        for costs in self._domain_costs[c].values():
-            costs.touch(domain)
+            for costs in self._domain_costs[c]:
+                costs.touch(domain)
 
     def _take(self, m: int, row: int, sign: int) -> None:
         role = int(self.index.problem.role_of[m])
-        for k, amount in self._needs[role]:
-            self.free[k, row] -= sign * amount
-            self.emptiness[row] -= sign * amount / self._scale[k]
+        free = self.free[:, row]
+        free -= sign * self.index.problem.demand[role]
+        self.room[:, row] = (free >= self._least).all(axis=1)
+        self.emptiness[row] -= sign * self._shares[role]
+        self._alone[row] = self._alone_on(row)
         self.changed.append(row)
-        enough = (self.free[:, row] >= self._sizes) | self._none_asked
-        self.room[:, row] = enough.all(axis=1)
 
     # --- looking ------------------------------------------------------------------------
 
@@ -185,21 +200,21 @@ class Partial:
         return _Others(placed, bool((rows < 0).any()))
 
     def _candidates(self, m: int) -> Candidates:
-        apart, shared, preferred = self._constraints_of(m)
-        parts = [self._costs(c, other_side) for c, other_side in apart]
-        met = [c for c in shared if self.counts[c].any()]
+        kind = self._kind(m)
+        self._renew(kind)
+        met = [c for c in kind.shared if self._begun[c]]
         if met:
-            found = self._in_one_domain(m, met, parts)
+            found = self._in_one_domain(kind, met)
         else:
-            kept = self._kept(m, tuple(apart), parts)
-            costs = kept.costs(self.changed, partial(self._on_rows, m))
+            kept = self._kept(kind.key, kind.group, kind.parts)
+            costs = kept.costs(self.changed, partial(self._on_rows, kind.group))
             found = Candidates(kept.rows, costs)
-        for c in shared:
+        for c in kind.shared:
             if c not in met:
                 room, domains = self._shared_room(c), self.index.domain_rows[c]
                 closed = ~room.enough[domains.of[found.rows]]
                 found = Candidates(found.rows, np.where(closed, np.inf, found.costs))
-        first = [c for c in preferred if not self.counts[c].any()]
+        first = [c for c in kind.preferred if not self._begun[c]]
         if first:
             found = self._with_preferred_room(found, first)
         return found if self._devices is None else self._served(m, found)
@@ -220,12 +235,13 @@ class Partial:
 
     def look_of(self, m: int) -> Hashable:
         """Equal for members with the same candidates, open or closed, as long as nothing moves."""
-        apart, shared, _ = self._constraints_of(m)
-        active = [c for c in apart if not self._costs(*c)[0].idle]
-        rooms = [c if self.counts[c].any() else self._shared_room(c) for c in shared]
-        group = (
-            self.index.group_of[m] if self._devices else self.index.alike[self.index.group_of[m]]
-        )
+        kind = self._kind(m)
+        self._renew(kind)
+        active = [
+            one for one, (costs, _) in zip(kind.apart, kind.parts, strict=True) if not costs.idle
+        ]
+        rooms = [c if self._begun[c] else self._shared_room(c) for c in kind.shared]
+        group = kind.group if self._devices else self.index.alike[kind.group]
         others = self._others(m) if m in self.index.optional else None
         return group, tuple(active), tuple(rooms), others
 
@@ -234,12 +250,19 @@ class Partial:
         roles = self.index.problem.role_of[list(members)]
         return float((self.index.problem.demand[roles] / self._scale).sum(axis=0).max(initial=0.0))
 
-    def _constraints_of(self, m: int) -> _Constraints:
-        key = self.index.constraints_of[m], self.index.other_side_of[m]
-        if key in self._split:
-            return self._split[key]
+    def _kind(self, m: int) -> _Kind:
+        found = self._kind_of[m]
+        if found is None:
+            index = self.index
+            whole = index.group_of[m], index.constraints_of[m], index.other_side_of[m]
+            if whole not in self._kinds:
+                self._kinds[whole] = self._kind_with(*whole)
+            found = self._kind_of[m] = self._kinds[whole]
+        return found
+
+    def _kind_with(self, group: int, own: tuple[int, ...], other_side: tuple[int, ...]) -> _Kind:
         apart, shared, preferred = list[tuple[int, bool]](), list[int](), list[int]()
-        for c in self.index.constraints_of[m]:
+        for c in own:
             if c in self.index.of_choices:
                 continue  # `candidates` sees to it
             constraint = self.index.constraints[c]
@@ -250,59 +273,65 @@ class Partial:
             apart.append((c, False))
             if same:
                 preferred.append(c)
-        for c in self.index.other_side_of[m]:
+        for c in other_side:
             constraint = self.index.constraints[c]
             if constraint.required or isinstance(constraint.primitive, Near):
                 apart.append((c, True))
         preferred.sort(key=lambda c: -self.index.constraints[c].domain_count)
-        found = self._split[key] = _Constraints(apart, shared, preferred)
-        return found
+        parts = [(self._costs(c, side), self.index.domain_rows[c]) for c, side in apart]
+        key = self._key(group, tuple(apart))
+        return _Kind(group, apart, parts, shared, preferred, key)
 
-    def _costs(self, c: int, other_side: bool) -> tuple[DomainCosts, DomainRows]:  # noqa: FBT001 - a part of a key
-        found = self._domain_costs[c].get(other_side)
-        if found is None:
-            found = self._domain_costs[c][other_side] = DomainCosts(
-                self.index.constraints[c], self.counts[c], self.others[c], other_side=other_side
-            )
-        found.renew(self.left[c])
-        return found, self.index.domain_rows[c]
+    def _costs(self, c: int, other_side: bool) -> DomainCosts:  # noqa: FBT001 - a part of a key
+        for found in self._domain_costs[c]:
+            if found.other_side is other_side:
+                return found
+        made = DomainCosts(
+            self.index.constraints[c], self.counts[c], self.others[c], other_side=other_side
+        )
+        self._domain_costs[c].append(made)
+        return made
+
+    def _renew(self, kind: _Kind) -> None:
+        """Bring up to date what the kind's constraints add to the costs of hosts."""
+        for (c, _), (costs, _) in zip(kind.apart, kind.parts, strict=True):
+            costs.renew(self.left[c])
 
     def _kept(
-        self,
-        m: int,
-        key: tuple[tuple[int, bool], ...],
-        parts: Sequence[tuple[DomainCosts, DomainRows]],
+        self, key: Hashable, group: int, parts: Sequence[tuple[DomainCosts, DomainRows]]
     ) -> CandidateCosts:
-        group = self.index.group_of[m]
-        whole = self.index.alike[group], id(self.index.preference_cost[group]), key
-        found = self._candidate_costs.pop(whole, None)
+        found = self._candidate_costs.pop(key, None)
         if found is None:
             # Members with other constraints often cost the same where no constraint does.
-            base = self._kept(m, (), ()) if parts else None
+            base = self._kept(self._key(group, ()), group, ()) if parts else None
             while len(self._candidate_costs) >= _KEPT:
                 del self._candidate_costs[next(iter(self._candidate_costs))]
             found = CandidateCosts(self.index.rows_of(group), parts, base)
-        self._candidate_costs[whole] = found
+        self._candidate_costs[key] = found
         return found
 
-    def _in_one_domain(
-        self, m: int, met: list[int], parts: Sequence[tuple[DomainCosts, DomainRows]]
-    ) -> Candidates:
+    def _key(self, group: int, apart: tuple[tuple[int, bool], ...]) -> Hashable:
+        """Of these constraints; see `_Kind`."""
+        return self.index.alike[group], id(self.index.preference_cost[group]), apart
+
+    def _in_one_domain(self, kind: _Kind, met: list[int]) -> Candidates:
         """The hosts of the domains in which the others of a member's are already."""
         rows = self._where_others_are(met[0])
         for c in met[1:]:
             rows = np.intersect1d(rows, self._where_others_are(c))
-        rows = np.sort(rows[self.index.allowed[self.index.group_of[m]][rows]])
-        costs = self._on_rows(m, rows)
-        for part, domains in parts:
+        rows = rows[self.index.allowed[kind.group][rows]]
+        costs = self._on_rows(kind.group, rows)
+        for part, domains in kind.parts:
             if not part.idle:
                 costs += part.costs[domains.of[rows]]
         return Candidates(rows, costs)
 
     def _where_others_are(self, c: int) -> Ints:
-        domains = self.index.domain_rows[c]
-        inside = domains.rows_in(np.flatnonzero(self.counts[c]))
-        return np.concatenate((inside, domains.outside)) if len(domains.outside) else inside
+        """The hosts of the domains that have members, and those without a domain, ascending."""
+        (used,), domains = self.counts[c].nonzero(), self.index.domain_rows[c]
+        if len(used) == 1 and not len(domains.outside):
+            return domains.rows_in(used)
+        return np.sort(np.concatenate((domains.rows_in(used), domains.outside)))
 
     def _shared_room(self, c: int) -> SharedRoom:
         needs = needs_of(self.index, c, self.row_of)
@@ -324,36 +353,34 @@ class Partial:
         self._devices.shut(m, mask)
         return Candidates(found.rows, np.where(mask[found.rows], found.costs, np.inf))
 
-    def _on_rows(self, m: int, rows: Ints) -> Floats:
+    def _on_rows(self, group: int, rows: Ints) -> Floats:
         """What hosts cost by themselves: the objective, preferred hosts, and tie-breakers."""
-        problem = self.index.problem
-        cost = self.index.preference_cost[self.index.group_of[m]][rows].astype(np.float64)
-        load, emptiness = self.load[rows], self.emptiness[rows]
-        taste: Floats
-        match problem.objective:
-            case Objective.PACK:
-                # A newly opened host should have room for the members that follow.
-                fresh = load == 0
-                cost += fresh
-                taste = np.where(fresh, -emptiness, emptiness)
-            case Objective.BALANCE:
-                taste = 5.0 * self._fill_with(m, rows)
-            case _:
-                cost += load > 0
-                taste = self._own_taste[rows] - emptiness
+        problem, role = self.index.problem, self.index.role_of_group[group]
+        dislike = self.index.preference_cost[group]
+        found = self._alone[rows] + COST_UNIT * dislike[rows]
+        if problem.objective is Objective.BALANCE:
+            found += _FILL * self._fill_with(role, rows)
         if problem.choices:
-            absent = rows == problem.host_count
-            cost[absent] = self.index.preference_cost[self.index.group_of[m]][-1]
-            taste = np.where(absent, -ABSENT_FIRST, taste)
-        found = COST_UNIT * cost + taste
-        found[~self.room[self._size_of[problem.role_of[m]], rows]] = np.inf
+            found[rows == problem.host_count] = COST_UNIT * dislike[-1] - ABSENT_FIRST
+        found[~self.room[self._size_of[role]][rows]] = np.inf
         return found
 
-    def _fill_with(self, m: int, rows: Ints) -> Floats:
-        """The fill of each of these hosts in percent, including the member."""
+    def _alone_on(self, rows: int | slice) -> Floats:
+        load, emptiness = self.load[rows], self.emptiness[rows]
+        match self.index.problem.objective:
+            case Objective.PACK:
+                # A newly opened host should have room for the members that follow.
+                return np.where(load == 0, COST_UNIT - emptiness, emptiness)
+            case Objective.BALANCE:
+                return 0.0 * emptiness
+            case _:
+                return COST_UNIT * (load > 0) + self._own_taste[rows] - emptiness
+
+    def _fill_with(self, role: int, rows: Ints) -> Floats:
+        """The fill of each of these hosts in percent, including a member of the role."""
         problem = self.index.problem
         whole = problem.capacity[rows].T
         capacity = np.maximum(whole, 1)
-        demand = problem.demand[problem.role_of[m]][:, None]
+        demand = problem.demand[role][:, None]
         fill = np.where(whole > 0, (capacity - self.free[:, rows] + demand) / capacity, 0.0)
         return np.asarray(100.0 * fill.max(axis=0, initial=0.0), dtype=np.float64)

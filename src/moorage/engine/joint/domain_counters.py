@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.joint.problem import mask_of
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -50,9 +49,7 @@ def closed_domains(
             used = counts > 0
             return ~used if used.any() else None
         case Skew(domains=domains, limit=limit):
-            return (
-                _members_missing(counts, domains, limit) > left - 1 if domains else counts >= limit
-            )
+            return _unreachable(counts, constraint.eligible, limit, left) if domains else counts >= limit
         case Apart() | Near():
             return _closed_by_others(constraint.primitive, counts, others, left)
 
@@ -88,15 +85,16 @@ def _full_domains(counts: Ints, lose: int, limit: int) -> Bools | None:
     return full
 
 
-def _members_missing(counts: Ints, domains: tuple[int, ...], limit: int) -> Ints:
-    """[D] how many more members the skew bound requires if the next one is placed there."""
-    eligible = counts[list(domains)]
-    top = int(counts.max(initial=0))
-    levels = {need: np.maximum(0, need - limit - eligible).sum() for need in (top, top + 1)}
-    found = np.where(counts + 1 > top, levels[top + 1], levels[top])
-    goal = np.maximum(counts + 1, top) - limit
-    mask = mask_of(domains, len(counts))
-    return np.asarray(found - (mask & (counts < goal)), dtype=np.int64)
+def _unreachable(counts: Ints, domains: Ints, limit: int, left: int) -> Bools | None:
+    """[D] domains after whose next member the skew bound requires more members than are left."""
+    eligible, top = counts[domains], int(counts.max())
+    if_higher = int(np.maximum(0, top + 1 - limit - eligible).sum())
+    if if_higher < left:
+        return None  # so many at most are required, wherever the next member is
+    as_high = int(np.maximum(0, top - limit - eligible).sum())
+    missing = np.where(counts + 1 > top, if_higher, as_high)
+    missing[domains] -= eligible < np.maximum(eligible + 1, top) - limit
+    return missing >= left
 
 
 def excess_growth(
@@ -119,7 +117,7 @@ def excess_growth(
             used = counts > 0
             return (~used).astype(np.int64) if used.any() else None
         case Skew(domains=domains, limit=limit):
-            least = int(counts[list(domains)].min()) if domains else 0
+            least = int(counts[constraint.eligible].min()) if domains else 0
             return np.asarray(np.maximum(0, counts + 1 - least - limit), dtype=np.int64)
         case Apart() | Near():
             closed = _closed_by_others(constraint.primitive, counts, others, left)

@@ -20,11 +20,13 @@ class DomainRows:
         """`of` is [H] the domain of each host; `own`: each host is a domain, its row's number."""
         self.of = of
         self.count = int(of.max(initial=-1)) + 1
-        self._own = own
+        self.own = own
 
     @cached_property
     def _order(self) -> Ints:
-        return np.argsort(self.of, kind="stable")
+        # numpy sorts numbers of 16 bits ten times as fast.
+        of = self.of.astype(np.int16) if self.count <= np.iinfo(np.int16).max else self.of
+        return np.argsort(of, kind="stable")
 
     @cached_property
     def _starts(self) -> Ints:
@@ -34,16 +36,16 @@ class DomainRows:
     @cached_property
     def rows(self) -> Ints:
         """Every host that has a domain, those of a domain together."""
-        return self.of if self._own else self._order[self._starts[0] :]
+        return self.of if self.own else self._order[self._starts[0] :]
 
     @cached_property
     def outside(self) -> Ints:
         """The hosts without a domain, ascending."""
-        return self.of[:0] if self._own else self._order[: self._starts[0]]
+        return self.of[:0] if self.own else self._order[: self._starts[0]]
 
     def rows_in(self, domains: Ints) -> Ints:
         """The hosts of these domains; a domain named twice gives its hosts twice."""
-        if self._own:
+        if self.own:
             return domains
         first, last = self._starts[domains], self._starts[domains + 1]
         if len(domains) == 1:

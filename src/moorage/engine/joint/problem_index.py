@@ -25,6 +25,7 @@ from moorage.policies.primitives import (
     Pooled,
     SameDomain,
     Sided,
+    Skew,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.topology import Level
     from moorage.engine.joint.problem import Problem
-    from moorage.policies.primitives import Apart, AtLeastDomains, AtMostTogether, Skew
+    from moorage.policies.primitives import Apart, AtLeastDomains, AtMostTogether
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -62,10 +63,21 @@ class LevelConstraint:
         """Whether it is required, not preferred."""
         return self.primitive.weight is None
 
+    @cached_property
+    def is_near(self) -> bool:
+        """Whether it is a `Near`."""
+        return isinstance(self.primitive, Near)
+
     @property
     def awaited(self) -> tuple[int, ...]:
         """The members that can still mend it: of a `Near` the others."""
         return self.others if isinstance(self.primitive, Near) else self.members
+
+    @cached_property
+    def eligible(self) -> Ints:
+        """The domains that a `Skew` compares; none for all else."""
+        domains = self.primitive.domains if isinstance(self.primitive, Skew) else ()
+        return np.array(domains, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
