@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     RowCosts: TypeAlias = Callable[[Ints], Floats]
 
 _MOST: Final = 4
-"""One in so many rows at most is renewed alone; otherwise all rows are."""
+"""One in so many rows or domains at most is renewed alone; otherwise all rows are."""
 
 
 class CandidateCosts:
@@ -59,19 +59,24 @@ class CandidateCosts:
         return found
 
     def _renew(self, changed: list[int], on_rows: RowCosts) -> None:
-        if self._seen_rows < 0:
+        dirty = None if self._seen_rows < 0 else self._dirty(changed)
+        if dirty is None:
             self._sums = self._whole(changed, on_rows)
-        else:
-            dirty = [np.array(changed[self._seen_rows :], dtype=np.int64)]
-            for (part, of), seen in zip(self._followed, self._seen, strict=True):
-                dirty += [of.rows_in(domains) for domains in part.changes[seen:]]
-            rows = np.concatenate(dirty) if len(dirty) > 1 else dirty[0]
-            if len(rows) * _MOST > len(self.rows):
-                self._sums = self._whole(changed, on_rows)
-            elif len(rows):
-                self._renew_rows(rows, on_rows)
+        elif len(dirty):
+            self._renew_rows(dirty, on_rows)
         self._seen_rows = len(changed)
         self._seen = [len(part.changes) for part, _ in self._followed]
+
+    def _dirty(self, changed: list[int]) -> Ints | None:
+        """The rows whose costs may have changed since the last look; None: too many."""
+        found = [np.array(changed[self._seen_rows :], dtype=np.int64)]
+        for (part, of), seen in zip(self._followed, self._seen, strict=True):
+            for domains in part.changes[seen:]:
+                if len(domains) * _MOST > of.count:
+                    return None
+                found.append(of.rows_in(domains))
+        dirty = np.concatenate(found) if len(found) > 1 else found[0]
+        return dirty if len(dirty) * _MOST <= len(self.rows) else None
 
     def _renew_rows(self, dirty: Ints, on_rows: RowCosts) -> None:
         at = self.rows.searchsorted(dirty)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from moorage.engine.joint.domain_rows import DomainRows
     from moorage.engine.joint.problem_index import ProblemIndex
+    from moorage.solver.shared_room import Needs
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -98,6 +99,8 @@ class Partial:
         """Per constraint: those for its members, and for the other side, as far as needed."""
         self._candidate_costs: dict[Hashable, CandidateCosts] = {}
         self._rooms: dict[Hashable, SharedRoom] = {}
+        self._needs_of_all: dict[int, Needs] = {}
+        """What all members of a constraint need."""
         self._kinds: dict[Hashable, _Kind] = {}
         self._kind_of: list[_Kind | None] = [None] * len(problem.members)
         sizes, size_of = index.sizes
@@ -112,6 +115,7 @@ class Partial:
         hosts = slice(problem.host_count)  # without the absent row, which has room for all
         most = np.maximum(problem.capacity[hosts], problem.free[hosts]).max(axis=0, initial=1)
         self._scale = np.maximum(most, 1).astype(np.float64)
+        self._role_of: list[int] = problem.role_of.tolist()
         self._shares: list[float] = (problem.demand / self._scale).sum(axis=1).tolist()
         """[R] what a member takes, of each class as a share of the roomiest host's, summed."""
         self._devices = Served(index) if problem.cuts else None
@@ -168,7 +172,7 @@ class Partial:
                 costs.touch(domain)
 
     def _take(self, m: int, row: int, sign: int) -> None:
-        role = int(self.index.problem.role_of[m])
+        role = self._role_of[m]
         free = self.free[:, row]
         free -= sign * self.index.problem.demand[role]
         self.room[:, row] = (free >= self._least).all(axis=1)
@@ -211,9 +215,9 @@ class Partial:
             found = Candidates(kept.rows, costs)
         for c in kind.shared:
             if c not in met:
-                room, domains = self._shared_room(c), self.index.domain_rows[c]
-                closed = ~room.enough[domains.of[found.rows]]
-                found = Candidates(found.rows, np.where(closed, np.inf, found.costs))
+                closed = np.where(self._shared_room(c).enough, 0.0, np.inf)
+                domains = self.index.domain_rows[c].of[found.rows]
+                found = Candidates(found.rows, found.costs + closed[domains])
         first = [c for c in kind.preferred if not self._begun[c]]
         if first:
             found = self._with_preferred_room(found, first)
@@ -227,9 +231,9 @@ class Partial:
         domains = self.index.domain_rows
         for c in first:
             weight = self.index.constraints[c].primitive.weight or 0
-            lacks = ~self._shared_room(c).enough[domains[c].of[found.rows]]
-            found = Candidates(found.rows, found.costs + COST_UNIT * weight * lacks)
-            if np.isfinite(found.costs[~lacks]).any():
+            enough = self._shared_room(c).enough[domains[c].of[found.rows]]
+            found = Candidates(found.rows, found.costs + COST_UNIT * weight * ~enough)
+            if (enough & np.isfinite(found.costs)).any():
                 break  # and then there is room at the levels above
         return found
 
@@ -334,8 +338,7 @@ class Partial:
         return np.sort(np.concatenate((domains.rows_in(used), domains.outside)))
 
     def _shared_room(self, c: int) -> SharedRoom:
-        needs = needs_of(self.index, c, self.row_of)
-        domains = self.index.domain_rows[c]
+        needs, domains = self._needs(c), self.index.domain_rows[c]
         found = self._rooms.pop((domains, needs), None)
         if found is None:
             while len(self._rooms) >= _KEPT:
@@ -344,6 +347,14 @@ class Partial:
         self._rooms[domains, needs] = found
         found.renew(self.changed)
         return found
+
+    def _needs(self, c: int) -> Needs:
+        """What the members of a constraint need that are not placed."""
+        if self.left[c] < len(self.index.constraints[c].members):
+            return needs_of(self.index, c, self.row_of)
+        if c not in self._needs_of_all:
+            self._needs_of_all[c] = needs_of(self.index, c, self.row_of)
+        return self._needs_of_all[c]
 
     def _served(self, m: int, found: Candidates) -> Candidates:
         """Without the hosts whose devices cannot serve the member."""

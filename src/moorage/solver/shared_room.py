@@ -88,11 +88,16 @@ class SharedRoom:
         self._domains, self._limits = domains, sorted(needs.limits, key=str)
         self._needed = dict(needs.members)
         demand = {group: index.problem.demand[index.role_of_group[group]] for group in self._needed}
-        self._demand = demand
+        self._takes = {
+            group: [(k, amount) for k, amount in enumerate(mine.tolist()) if amount]
+            for group, mine in demand.items()
+        }
+        """Per group the classes that a member takes, by number, and how much."""
         wanted = np.zeros(index.problem.demand.shape[1], dtype=np.int64)
         for group, count in self._needed.items():
             wanted += count * demand[group]
-        self._classes = np.flatnonzero(wanted)
+        # One group's slots say more than what is free of each class.
+        self._classes = np.flatnonzero(wanted) if len(self._needed) > 1 else wanted[:0]
         self._least: Ints = np.array(
             [
                 *self._needed.values(),
@@ -117,17 +122,16 @@ class SharedRoom:
         """
         if self._seen == len(changed):
             return
-        every = self._domains.of
         if self._seen < 0:
             self._values = self._on(slice(None))
-            of = np.where(every < 0, self._domains.count, every)
             for number, values in enumerate(self._values):
-                self._sums[number] = np.bincount(of, values, self._sums.shape[1])
+                self._sums[number] = np.bincount(self._domains.bins, values, self._sums.shape[1])
         else:
-            rows = np.unique(changed[self._seen :])
+            rows = np.array(sorted(set(changed[self._seen :])), dtype=np.int64)
             now = self._on(rows)
-            for sums, values in zip(self._sums, now - self._values[:, rows], strict=True):
-                np.add.at(sums, every[rows], values)
+            more = now - self._values[:, rows]
+            for domain, values in zip(self._domains.of[rows].tolist(), more.T, strict=True):
+                self._sums[:, domain] += values
             self._values[:, rows] = now
         np.all(self._sums >= self._least, axis=0, out=self.enough)
         self.enough[-1] = True
@@ -135,22 +139,24 @@ class SharedRoom:
 
     def _on(self, rows: Ints | slice) -> Ints:
         """[Q, n] what these hosts have of each quantity."""
-        free = np.maximum(self._free[:, rows], 0)
+        free = self._free[:, rows]
         slots = {group: self._slots(group, rows, free) for group in self._needed}
         limited = [
             np.minimum(sum(slots[group] for group in one.groups), self._left(one, rows))
             for one in self._limits
         ]
-        every = [*slots.values(), *limited, *free[self._classes]]
-        return np.array(every, dtype=np.int64).reshape(len(every), free.shape[1])
+        classes = [np.maximum(free[k], 0) for k in self._classes]
+        found = np.empty((len(self._least), free.shape[1]), dtype=np.int64)
+        for number, values in enumerate((*slots.values(), *limited, *classes)):
+            found[number] = values
+        return found
 
     def _slots(self, group: int, rows: Ints | slice, free: Ints) -> Ints:
         """How many of a group's needed members fit on each of these hosts."""
-        found = np.where(self._index.allowed[group][rows], self._needed[group], 0)
-        demand = self._demand[group]
-        for k in np.flatnonzero(demand).tolist():
-            found = np.minimum(found, free[k] // demand[k])
-        return found
+        found = self._needed[group] * self._index.allowed[group][rows]
+        for k, amount in self._takes[group]:
+            np.minimum(found, free[k] // amount, out=found)
+        return np.maximum(found, 0, out=found)
 
     def _left(self, limit: HostLimit, rows: Ints | slice) -> Ints | int:
         """How many more members of a limit each host may hold."""

@@ -23,6 +23,11 @@ class DomainRows:
         self.own = own
 
     @cached_property
+    def bins(self) -> Ints:
+        """[H] the domain of each host; the number of domains for hosts without one."""
+        return np.where(self.of < 0, self.count, self.of)
+
+    @cached_property
     def _order(self) -> Ints:
         # numpy sorts numbers of 16 bits ten times as fast.
         of = self.of.astype(np.int16) if self.count <= np.iinfo(np.int16).max else self.of
