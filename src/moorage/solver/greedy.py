@@ -220,7 +220,7 @@ def _meeting_place(partial: Partial, block: Block) -> Ints:
         if _binds(partial.index, c)
     ]
     if not shared:
-        return np.arange(len(partial.load), dtype=np.int64)
+        return np.arange(len(partial.index.problem.hosts), dtype=np.int64)
     return min(shared, key=lambda constraint: constraint.domain_count).domain_of
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from moorage.domain.requests import Objective
 from moorage.policies.primitives import Near, SameDomain
 from moorage.solver.candidate_costs import CandidateCosts
 from moorage.solver.domain_costs import COST_UNIT, DomainCosts
+from moorage.solver.host_costs import HostCosts
+from moorage.solver.host_order import HostOrder
 from moorage.solver.placement_counts import Served
+from moorage.solver.recently_used import RecentlyUsed
 from moorage.solver.shared_room import SharedRoom, needs_of
 
 if TYPE_CHECKING:
@@ -27,22 +28,19 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
 
-ABSENT_FIRST: Final = 10.0
-"""By how much less than on a host it costs not to place a choice, if nothing else differs."""
-_FILL: Final = 5.0
-"""One percent of a host's fill, where the fullest host's counts."""
 _KEPT: Final = 64
-"""So many `CandidateCosts`, and `SharedRoom`s, are kept: one takes some numbers for each host."""
+"""So many `CandidateCosts`, `HostOrder`s and `SharedRoom`s are kept: each has numbers for every
+host."""
 
 
 class Candidates(NamedTuple):
     """Hosts for a member. Neither array is to be written to."""
 
     rows: Ints
-    """Ascending; other hosts are not allowed at all."""
+    """In no particular order; other hosts are not allowed at all."""
     costs: Floats
     """What the member adds there, in `COST_UNIT`s, and tie-breakers; infinite where a required rule
-    closes the host."""
+    closes the host. They change with the next look."""
 
 
 class _Others(NamedTuple):
@@ -58,7 +56,7 @@ class _Kind(NamedTuple):
     """What members of one group with the same constraints have in common."""
 
     group: int
-    apart: list[tuple[int, bool]]
+    apart: tuple[tuple[int, bool], ...]
     """The constraints by number, all but `shared`, and whether they are on the other side."""
     parts: list[tuple[DomainCosts, DomainRows]]
     """What each of `apart` adds to the costs of hosts."""
@@ -66,8 +64,8 @@ class _Kind(NamedTuple):
     """The required `SameDomain`s."""
     preferred: list[int]
     """The preferred ones, which are in `apart` as well, the lowest level first."""
-    key: Hashable
-    """Equal for kinds whose hosts cost the same."""
+    level: DomainRows | None
+    """A coarse level of `apart`, if there is one: hosts are kept in its order."""
 
 
 class Partial:
@@ -78,8 +76,7 @@ class Partial:
         problem = index.problem
         self.index = index
         self.row_of = np.full(len(problem.members), -1, dtype=np.int64)
-        self.free = problem.free.T.copy()
-        self.load = np.zeros(len(problem.hosts), dtype=np.int64)
+        self._hosts = HostCosts(index, scatter)
         self.counts = [
             np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
         ]
@@ -93,42 +90,25 @@ class Partial:
         self.left = [len(constraint.awaited) for constraint in index.constraints]
         self._begun = [0] * len(index.constraints)
         """Per constraint: how many members are in a domain."""
-        self.changed: list[int] = []
-        """Rows to which a member has come, or that it has left, in order."""
         self._domain_costs: list[list[DomainCosts]] = [[] for _ in index.constraints]
         """Per constraint: those for its members, and for the other side, as far as needed."""
-        self._candidate_costs: dict[Hashable, CandidateCosts] = {}
-        self._rooms: dict[Hashable, SharedRoom] = {}
+        self._candidate_costs = RecentlyUsed[CandidateCosts](_KEPT)
+        self._orders = RecentlyUsed[HostOrder](_KEPT)
+        self._rooms = RecentlyUsed[SharedRoom](_KEPT)
         self._needs_of_all: dict[int, Needs] = {}
         """What all members of a constraint need."""
         self._kinds: dict[Hashable, _Kind] = {}
         self._kind_of: list[_Kind | None] = [None] * len(problem.members)
-        sizes, size_of = index.sizes
-        self._size_of: list[int] = size_of.tolist()
-        self._least = np.where(sizes == 0, np.iinfo(np.int64).min, sizes)
-        """[S, K] what is to be free for a member of each size (see `ProblemIndex.sizes`)."""
-        self.room = np.ones((len(sizes), len(problem.hosts)), dtype=np.bool_)
-        """[S, H] per size: hosts with room for one more member of it."""
-        for k, column in enumerate(self.free):
-            self.room &= column >= self._least[:, k : k + 1]
-        # Columns that only count places have no capacity, and are measured by what is free.
-        hosts = slice(problem.host_count)  # without the absent row, which has room for all
-        most = np.maximum(problem.capacity[hosts], problem.free[hosts]).max(axis=0, initial=1)
-        self._scale = np.maximum(most, 1).astype(np.float64)
-        self._role_of: list[int] = problem.role_of.tolist()
-        self._shares: list[float] = (problem.demand / self._scale).sum(axis=1).tolist()
-        """[R] what a member takes, of each class as a share of the roomiest host's, summed."""
         self._devices = Served(index) if problem.cuts else None
-        self.emptiness = (np.maximum(self.free, 0) / self._scale[:, None]).sum(axis=0)
-        self._own_taste = np.zeros(len(problem.hosts))
-        if scatter is not None:
-            self._own_taste = np.random.default_rng(scatter).random(len(problem.hosts))
         for m, row in enumerate(problem.fixed.tolist()):
             if row >= 0:
                 self._count(m, row, +1)
                 self.row_of[m] = row
-        self._alone: Floats = self._alone_on(slice(None))
-        """[H] what each host costs any member, but for preferred hosts and the fill."""
+
+    @property
+    def free(self) -> Ints:
+        """[K, H] what is free on each host now."""
+        return self._hosts.free
 
     # --- moves --------------------------------------------------------------------------
 
@@ -137,7 +117,7 @@ class Partial:
         if self._devices is not None:
             self._devices.count(m, row, +1)
         self._count(m, row, +1)
-        self._take(m, row, +1)
+        self._hosts.take(m, row, +1)
         self.row_of[m] = row
 
     def undo(self, m: int) -> None:
@@ -146,11 +126,10 @@ class Partial:
         if self._devices is not None:
             self._devices.count(m, row, -1)
         self._count(m, row, -1)
-        self._take(m, row, -1)
+        self._hosts.take(m, row, -1)
         self.row_of[m] = -1
 
     def _count(self, m: int, row: int, sign: int) -> None:
-        self.load[row] += sign
         for c in self.index.constraints_of[m]:
             constraint = self.index.constraints[c]
             domain = int(constraint.domain_of[row])
@@ -170,15 +149,6 @@ class Partial:
                 self.others[c][domain] += sign
             for costs in self._domain_costs[c]:
                 costs.touch(domain)
-
-    def _take(self, m: int, row: int, sign: int) -> None:
-        role = self._role_of[m]
-        free = self.free[:, row]
-        free -= sign * self.index.problem.demand[role]
-        self.room[:, row] = (free >= self._least).all(axis=1)
-        self.emptiness[row] -= sign * self._shares[role]
-        self._alone[row] = self._alone_on(row)
-        self.changed.append(row)
 
     # --- looking ------------------------------------------------------------------------
 
@@ -210,9 +180,8 @@ class Partial:
         if met:
             found = self._in_one_domain(kind, met)
         else:
-            kept = self._kept(kind.key, kind.group, kind.parts)
-            costs = kept.costs(self.changed, partial(self._on_rows, kind.group))
-            found = Candidates(kept.rows, costs)
+            kept = self._kept(kind.group, kind.level, kind.apart, kind.parts)
+            found = Candidates(kept.order.rows, kept.costs())
         for c in kind.shared:
             if c not in met:
                 closed = np.where(self._shared_room(c).enough, 0.0, np.inf)
@@ -251,8 +220,7 @@ class Partial:
 
     def share_of(self, members: Iterable[int]) -> float:
         """How much the members take, of each class as a share of the roomiest host's."""
-        roles = self.index.problem.role_of[list(members)]
-        return float((self.index.problem.demand[roles] / self._scale).sum(axis=0).max(initial=0.0))
+        return self._hosts.share_of(members)
 
     def _kind(self, m: int) -> _Kind:
         found = self._kind_of[m]
@@ -283,8 +251,8 @@ class Partial:
                 apart.append((c, True))
         preferred.sort(key=lambda c: -self.index.constraints[c].domain_count)
         parts = [(self._costs(c, side), self.index.domain_rows[c]) for c, side in apart]
-        key = self._key(group, tuple(apart))
-        return _Kind(group, apart, parts, shared, preferred, key)
+        level = next((of for costs, of in parts if costs.coarse), None)
+        return _Kind(group, tuple(apart), parts, shared, preferred, level)
 
     def _costs(self, c: int, other_side: bool) -> DomainCosts:  # noqa: FBT001 - a part of a key
         for found in self._domain_costs[c]:
@@ -302,21 +270,25 @@ class Partial:
             costs.renew(self.left[c])
 
     def _kept(
-        self, key: Hashable, group: int, parts: Sequence[tuple[DomainCosts, DomainRows]]
+        self,
+        group: int,
+        level: DomainRows | None,
+        apart: tuple[tuple[int, bool], ...],
+        parts: Sequence[tuple[DomainCosts, DomainRows]],
     ) -> CandidateCosts:
-        found = self._candidate_costs.pop(key, None)
-        if found is None:
-            # Members with other constraints often cost the same where no constraint does.
-            base = self._kept(self._key(group, ()), group, ()) if parts else None
-            while len(self._candidate_costs) >= _KEPT:
-                del self._candidate_costs[next(iter(self._candidate_costs))]
-            found = CandidateCosts(self.index.rows_of(group), parts, base)
-        self._candidate_costs[key] = found
-        return found
+        alike = self.index.alike[group]
 
-    def _key(self, group: int, apart: tuple[tuple[int, bool], ...]) -> Hashable:
-        """Of these constraints; see `_Kind`."""
-        return self.index.alike[group], id(self.index.preference_cost[group]), apart
+        def order() -> HostOrder:
+            return HostOrder(self.index.rows_of(group), len(self.index.problem.hosts), level)
+
+        def costs() -> CandidateCosts:
+            # Members with other constraints often cost the same where no constraint does.
+            base = self._kept(group, level, (), ()) if parts else None
+            hosts = self._orders.get((alike, level), order)
+            return CandidateCosts(self._hosts, group, hosts, parts, base)
+
+        key = alike, id(self.index.preference_cost[group]), level, apart
+        return self._candidate_costs.get(key, costs)
 
     def _in_one_domain(self, kind: _Kind, met: list[int]) -> Candidates:
         """The hosts of the domains in which the others of a member's are already."""
@@ -324,7 +296,7 @@ class Partial:
         for c in met[1:]:
             rows = np.intersect1d(rows, self._where_others_are(c))
         rows = rows[self.index.allowed[kind.group][rows]]
-        costs = self._on_rows(kind.group, rows)
+        costs = self._hosts.of(kind.group, rows)
         for part, domains in kind.parts:
             if not part.idle:
                 costs += part.costs[domains.of[rows]]
@@ -339,13 +311,12 @@ class Partial:
 
     def _shared_room(self, c: int) -> SharedRoom:
         needs, domains = self._needs(c), self.index.domain_rows[c]
-        found = self._rooms.pop((domains, needs), None)
-        if found is None:
-            while len(self._rooms) >= _KEPT:
-                del self._rooms[next(iter(self._rooms))]
-            found = SharedRoom(self.index, self.free, self.counts, domains, needs)
-        self._rooms[domains, needs] = found
-        found.renew(self.changed)
+
+        def room() -> SharedRoom:
+            return SharedRoom(self.index, self.free, self.counts, domains, needs)
+
+        found = self._rooms.get((domains, needs), room)
+        found.renew(self._hosts.changed)
         return found
 
     def _needs(self, c: int) -> Needs:
@@ -359,39 +330,7 @@ class Partial:
     def _served(self, m: int, found: Candidates) -> Candidates:
         """Without the hosts whose devices cannot serve the member."""
         assert self._devices is not None
-        mask = np.zeros(len(self.load), dtype=np.bool_)
+        mask = np.zeros(len(self.index.problem.hosts), dtype=np.bool_)
         mask[found.rows] = True
         self._devices.shut(m, mask)
         return Candidates(found.rows, np.where(mask[found.rows], found.costs, np.inf))
-
-    def _on_rows(self, group: int, rows: Ints) -> Floats:
-        """What hosts cost by themselves: the objective, preferred hosts, and tie-breakers."""
-        problem, role = self.index.problem, self.index.role_of_group[group]
-        dislike = self.index.preference_cost[group]
-        found = self._alone[rows] + COST_UNIT * dislike[rows]
-        if problem.objective is Objective.BALANCE:
-            found += _FILL * self._fill_with(role, rows)
-        if problem.choices:
-            found[rows == problem.host_count] = COST_UNIT * dislike[-1] - ABSENT_FIRST
-        found[~self.room[self._size_of[role]][rows]] = np.inf
-        return found
-
-    def _alone_on(self, rows: int | slice) -> Floats:
-        load, emptiness = self.load[rows], self.emptiness[rows]
-        match self.index.problem.objective:
-            case Objective.PACK:
-                # A newly opened host should have room for the members that follow.
-                return np.where(load == 0, COST_UNIT - emptiness, emptiness)
-            case Objective.BALANCE:
-                return 0.0 * emptiness
-            case _:
-                return COST_UNIT * (load > 0) + self._own_taste[rows] - emptiness
-
-    def _fill_with(self, role: int, rows: Ints) -> Floats:
-        """The fill of each of these hosts in percent, including a member of the role."""
-        problem = self.index.problem
-        whole = problem.capacity[rows].T
-        capacity = np.maximum(whole, 1)
-        demand = problem.demand[role][:, None]
-        fill = np.where(whole > 0, (capacity - self.free[:, rows] + demand) / capacity, 0.0)
-        return np.asarray(100.0 * fill.max(axis=0, initial=0.0), dtype=np.float64)

@@ -153,7 +153,7 @@ class SharedRoom:
 
     def _slots(self, group: int, rows: Ints | slice, free: Ints) -> Ints:
         """How many of a group's needed members fit on each of these hosts."""
-        found = self._needed[group] * self._index.allowed[group][rows]
+        found: Ints = self._needed[group] * self._index.allowed[group][rows]
         for k, amount in self._takes[group]:
             np.minimum(found, free[k] // amount, out=found)
         return np.maximum(found, 0, out=found)
