@@ -106,11 +106,15 @@ class Placement:
         """The number of the member's domain at `level`, or -1 where its host has none."""
         return self.fleet.domains(level)[self.hosts[member]]
 
+    def domains(self, members: Sequence[MemberName], level: Level) -> list[int]:
+        """Per member the number of its domain at `level`, or -1 where its host has none."""
+        of_host, hosts = self.fleet.domains(level), self.hosts
+        return [of_host[hosts[member]] for member in members]
+
     def counts(self, members: Sequence[MemberName], level: Level) -> dict[int, int]:
         """How many of `members` each domain of `level` holds; domain -1 is left out."""
         found: dict[int, int] = {}
-        for member in members:
-            domain = self.domain(member, level)
+        for domain in self.domains(members, level):
             if domain >= 0:
                 found[domain] = found.get(domain, 0) + 1
         return found
@@ -120,8 +124,7 @@ class Placement:
     ) -> dict[int, tuple[MemberName, ...]]:
         """Those of `members` in each domain of `level` that holds any; -1 is left out."""
         found: dict[int, list[MemberName]] = {}
-        for member in members:
-            domain = self.domain(member, level)
+        for member, domain in zip(members, self.domains(members, level), strict=True):
             if domain >= 0:
                 found.setdefault(domain, []).append(member)
         return {domain: tuple(some) for domain, some in found.items()}

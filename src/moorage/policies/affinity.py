@@ -60,7 +60,7 @@ class Affinity:
         )
 
     def _scattered(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
-        used = {placement.domain(member, level) for member in edge} - {-1}
+        used = set(placement.domains(edge, level)) - {-1}
         if len(used) > 1:
             text = f"{members_text(edge)} stand in {len(used)} {level}s instead of one"
             yield Violation(edge, text, len(used) - 1)

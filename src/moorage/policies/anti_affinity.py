@@ -80,10 +80,10 @@ class AntiAffinity:
         )
 
     def _crowded(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
-        whole = members_text(edge)
         for domain, members in placement.by_domain(edge, level).items():
             if (count := len(members)) > self.max_per_domain:
                 name = placement.fleet.domain_name(level, domain)
+                whole = members_text(edge)
                 text = f"{level} {name} holds {count} of {whole}, more than {self.max_per_domain}"
                 yield Violation(members, text, count - self.max_per_domain)
 

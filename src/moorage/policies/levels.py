@@ -32,8 +32,8 @@ def domains_text(level: Level, count: int) -> str:
 
 def members_without_domain(edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
     """One violation for each member whose host is in no domain of the level."""
-    for member in edge:
-        if placement.domain(member, level) < 0:
+    for member, domain in zip(edge, placement.domains(edge, level), strict=True):
+        if domain < 0:
             yield Violation((member,), f"{member} stands in no {level}")
 
 

@@ -55,7 +55,9 @@ class DomainCosts:
         self.changes: list[Ints] = []
         """Not of a coarse level."""
         self._touched: list[int] = []
-        self._fresh = True
+        self._fresh = self.coarse or not self.local
+        if not self._fresh:
+            self._begin_empty()
 
     def touch(self, domain: int) -> None:
         """A member has come to a domain, or left it; -1: to a host without one."""
@@ -66,12 +68,22 @@ class DomainCosts:
         if not self._fresh and (not self._touched or self._only_fuller()):
             self._touched.clear()
             return
-        if self.coarse or self._fresh or not self.local:
+        if self.coarse or not self.local:
             self._renew_all(left)
         else:
             self._renew_touched(left)
         self._touched.clear()
         self._fresh = False
+
+    def _begin_empty(self) -> None:
+        """Let every domain cost what an empty one does; those that are not are touched."""
+        nobody = np.zeros(1, dtype=np.int64)
+        empty = self._of(nobody, nobody, 0)[0]
+        if empty:
+            self.costs[:-1] = empty
+            self.idle = False
+        for counts in (self._counts, self._others):
+            self._touched += counts.nonzero()[0].tolist()
 
     def _renew_all(self, left: int) -> None:
         found = self._of(self._counts, self._others, left)

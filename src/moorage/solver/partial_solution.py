@@ -88,8 +88,8 @@ class Partial:
             for counts, constraint in zip(self.counts, index.constraints, strict=True)
         ]
         self.left = [len(constraint.awaited) for constraint in index.constraints]
-        self._begun = [0] * len(index.constraints)
-        """Per constraint: how many members are in a domain."""
+        self._used: list[set[int]] = [set() for _ in index.constraints]
+        """Per constraint: the domains that hold members."""
         self._domain_costs: list[list[DomainCosts]] = [[] for _ in index.constraints]
         """Per constraint: those for its members, and for the other side, as far as needed."""
         self._candidate_costs = RecentlyUsed[CandidateCosts](_KEPT)
@@ -137,7 +137,10 @@ class Partial:
                 self.left[c] -= sign
             if domain >= 0:
                 self.counts[c][domain] += sign
-                self._begun[c] += sign
+                if self.counts[c][domain]:
+                    self._used[c].add(domain)
+                else:
+                    self._used[c].remove(domain)
             for costs in self._domain_costs[c]:
                 costs.touch(domain)
         for c in self.index.other_side_of[m]:
@@ -176,7 +179,7 @@ class Partial:
     def _candidates(self, m: int) -> Candidates:
         kind = self._kind(m)
         self._renew(kind)
-        met = [c for c in kind.shared if self._begun[c]]
+        met = [c for c in kind.shared if self._used[c]]
         if met:
             found = self._in_one_domain(kind, met)
         else:
@@ -187,7 +190,7 @@ class Partial:
                 closed = np.where(self._shared_room(c).enough, 0.0, np.inf)
                 domains = self.index.domain_rows[c].of[found.rows]
                 found = Candidates(found.rows, found.costs + closed[domains])
-        first = [c for c in kind.preferred if not self._begun[c]]
+        first = [c for c in kind.preferred if not self._used[c]]
         if first:
             found = self._with_preferred_room(found, first)
         return found if self._devices is None else self._served(m, found)
@@ -213,7 +216,7 @@ class Partial:
         active = [
             one for one, (costs, _) in zip(kind.apart, kind.parts, strict=True) if not costs.idle
         ]
-        rooms = [c if self._begun[c] else self._shared_room(c) for c in kind.shared]
+        rooms = [c if self._used[c] else self._shared_room(c) for c in kind.shared]
         group = kind.group if self._devices else self.index.alike[kind.group]
         others = self._others(m) if m in self.index.optional else None
         return group, tuple(active), tuple(rooms), others
@@ -304,10 +307,11 @@ class Partial:
 
     def _where_others_are(self, c: int) -> Ints:
         """The hosts of the domains that have members, and those without a domain, ascending."""
-        (used,), domains = self.counts[c].nonzero(), self.index.domain_rows[c]
-        if len(used) == 1 and not len(domains.outside):
-            return domains.rows_in(used)
-        return np.sort(np.concatenate((domains.rows_in(used), domains.outside)))
+        domains = self.index.domain_rows[c]
+        inside = domains.rows_in(np.array(list(self._used[c]), dtype=np.int64))
+        if len(self._used[c]) == 1 and not len(domains.outside):
+            return inside
+        return np.sort(np.concatenate((inside, domains.outside)))
 
     def _shared_room(self, c: int) -> SharedRoom:
         needs, domains = self._needs(c), self.index.domain_rows[c]

@@ -132,8 +132,7 @@ def _excess_of_counts(
 
 def counts(problem: Problem, members: Sequence[MemberName], level: Level, rows: Ints) -> Ints:
     """[N, D] how many of the members each domain of the level holds."""
-    domain_of = problem.domains[level]
-    size = int(domain_of.max(initial=-1)) + 1
+    domain_of, size = problem.domains[level], problem.domain_counts[level]
     domains = domain_of[rows[:, positions(problem, members)]]
     # Domain -1 is counted in a last column, which is dropped.
     cells = np.where(domains < 0, size, domains) + (size + 1) * np.arange(len(rows))[:, None]

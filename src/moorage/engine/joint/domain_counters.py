@@ -48,8 +48,10 @@ def closed_domains(
         case SameDomain():
             used = counts > 0
             return ~used if used.any() else None
-        case Skew(domains=domains, limit=limit):
-            return _unreachable(counts, constraint.eligible, limit, left) if domains else counts >= limit
+        case Skew(domains=(), limit=limit):
+            return counts >= limit
+        case Skew(limit=limit):
+            return _unreachable(counts, constraint.eligible, limit, left)
         case Apart() | Near():
             return _closed_by_others(constraint.primitive, counts, others, left)
 

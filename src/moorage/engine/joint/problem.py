@@ -96,6 +96,11 @@ class Problem:
         """Member -> its number in `members`."""
         return {member: index for index, member in enumerate(self.members)}
 
+    @cached_property
+    def domain_counts(self) -> Mapping[Level, int]:
+        """Level -> the number of domains."""
+        return {level: int(of.max(initial=-1)) + 1 for level, of in self.domains.items()}
+
     @property
     def host_count(self) -> int:
         """How many of the hosts are real ones: the first so many."""

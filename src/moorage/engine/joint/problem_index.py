@@ -219,10 +219,10 @@ class ProblemIndex:
     def sizes(self) -> tuple[Ints, Ints]:
         """The distinct demands, a row each, and [R] the row of each role."""
         demand = self.problem.demand
-        if not demand.shape[1]:
-            return demand[:1], np.zeros(len(demand), dtype=np.int64)
-        distinct, size_of = np.unique(demand, axis=0, return_inverse=True)
-        return distinct, size_of.reshape(-1)
+        number: dict[tuple[int, ...], int] = {}
+        size_of = [number.setdefault(tuple(row), len(number)) for row in demand.tolist()]
+        distinct = np.array(list(number), dtype=np.int64).reshape(len(number), demand.shape[1])
+        return distinct, np.array(size_of, dtype=np.int64)
 
     @cached_property
     def _slots(self) -> dict[int, Ints]:
@@ -259,13 +259,12 @@ def index_problem(problem: Problem) -> ProblemIndex:
     for one in problem.primitives:
         if isinstance(one, OnlyOn | NeverOn):
             continue
-        domain_of = problem.domains[one.level]
         stated = LevelConstraint(
             primitive=one,
             members=tuple(position[m] for m in one.members),
             others=tuple(position[m] for m in one.others) if isinstance(one, Sided) else (),
-            domain_of=domain_of,
-            domain_count=int(domain_of.max(initial=-1)) + 1,
+            domain_of=problem.domains[one.level],
+            domain_count=problem.domain_counts[one.level],
         )
         if stated.required:
             # What several policies require alike is required once.

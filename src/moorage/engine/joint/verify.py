@@ -123,14 +123,14 @@ def _assignment_faults(problem: Problem, rows: Ints) -> Iterator[str]:
     if rows.shape != (len(problem.members),):
         yield f"{len(problem.members)} members, {rows.size} hosts"
         return
-    for index, member in enumerate(problem.members):
-        row, fixed = int(rows[index]), int(problem.fixed[index])
+    numbers = zip(rows.tolist(), problem.fixed.tolist(), problem.role_of.tolist(), strict=True)
+    for member, (row, fixed, role) in zip(problem.members, numbers, strict=True):
         if not 0 <= row < len(problem.hosts):
             yield f"{member} has no host"
         elif fixed >= 0:
             if row != fixed:
                 yield f"{member} stands on {problem.hosts[fixed]} and may not move"
-        elif not problem.allowed[problem.role_of[index], row]:
+        elif not problem.allowed[role, row]:
             yield f"{member} may not stand on {problem.hosts[row]}"
 
 
