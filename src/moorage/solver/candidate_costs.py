@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.solver.domain_costs import DomainCosts
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from moorage.engine.joint.domain_rows import DomainRows
-    from moorage.solver.domain_costs import DomainCosts
+    from moorage.solver.domain_costs import ConstraintCosts
     from moorage.solver.host_costs import HostCosts
     from moorage.solver.host_order import HostOrder
 
@@ -36,23 +38,23 @@ class CandidateCosts:
         hosts: HostCosts,
         group: int,
         order: HostOrder,
-        parts: Sequence[tuple[DomainCosts, DomainRows]],
+        parts: Sequence[tuple[ConstraintCosts, DomainRows]],
         base: CandidateCosts | None = None,
     ) -> None:
         """For members of a group; `base`, if given, keeps what hosts cost by themselves."""
         self.order = order
         self._hosts, self._group, self._base = hosts, group, base
-        self._ordered = [costs for costs, of in parts if of is order.level]
+        self._ordered = [
+            costs for costs, of in parts if isinstance(costs, DomainCosts) and of is order.level
+        ]
         self._coarse = [
             (costs, of.of[order.rows])
             for costs, of in parts
             if costs.coarse and of is not order.level
         ]
         self._fine = [(costs, of) for costs, of in parts if not costs.coarse]
-        # What a host costs by its own members alone changes only with its row.
-        self._followed = [(costs, of) for costs, of in self._fine if not (costs.local and of.own)]
         self._seen_rows = -1
-        self._seen = [0] * len(self._followed)
+        self._seen = [0] * len(self._fine)
         self._sums: Floats = np.zeros(0)
         self._costs: Floats = self._sums
         """[n] `_sums` and `_added`; the same array if nothing is added."""
@@ -70,19 +72,19 @@ class CandidateCosts:
         elif len(dirty):
             self._renew_rows(dirty)
         self._seen_rows = len(self._hosts.changed)
-        self._seen = [len(part.changes) for part, _ in self._followed]
+        self._seen = [len(part.changes) for part, _ in self._fine]
         if self._ordered:
             self._renew_added()
         found = self._costs
         for part, domains in self._coarse:
             if not part.idle:
-                found = found + part.costs[domains]
+                found = found + part.on(domains)
         return found
 
     def _dirty(self) -> Ints | None:
         """The rows whose costs may have changed since the last look; None: too many."""
         found = [np.array(self._hosts.changed[self._seen_rows :], dtype=np.int64)]
-        for (part, of), seen in zip(self._followed, self._seen, strict=True):
+        for (part, of), seen in zip(self._fine, self._seen, strict=True):
             for domains in part.changes[seen:]:
                 if len(domains) * _MOST > of.count:
                     return None
@@ -119,5 +121,5 @@ class CandidateCosts:
     def _with_parts(self, found: Floats, rows: Ints) -> Floats:
         for part, of in self._fine:
             if not part.idle:
-                found += part.costs[of.of[rows]]
+                found += part.on(of.of[rows])
         return found

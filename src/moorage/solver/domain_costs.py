@@ -1,4 +1,4 @@
-"""What one more member costs in each domain of a constraint, renewed by difference."""
+"""What one more member costs in each domain of a constraint."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from moorage.policies.primitives import Apart, AtMost, Near, SameDomain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from moorage.engine.joint.domain_rows import DomainRows
     from moorage.engine.joint.problem_index import LevelConstraint
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -31,11 +32,7 @@ _UNEVEN: Final = 10.0
 
 
 class DomainCosts:
-    """The costs of one constraint, for members on one of its sides.
-
-    `costs` is right after `renew`; `changes` lists the domains whose cost has changed, in the order
-    of renewals, so that whoever keeps sums per host learns which hosts to look at again.
-    """
+    """The costs of one constraint, for members on one of its sides, renewed by difference."""
 
     def __init__(
         self, constraint: LevelConstraint, counts: Ints, others: Ints, *, other_side: bool
@@ -43,21 +40,18 @@ class DomainCosts:
         """`counts` and `others` are the arrays that a partial solution keeps up to date."""
         self.constraint = constraint
         self._counts, self._others, self.other_side = counts, others, other_side
-        self.local = isinstance(constraint.primitive, AtMost | Apart)
-        """Whether the cost of a domain depends on the counts of this domain alone."""
-        self.coarse = constraint.domain_count <= _FEW
+        self.coarse = _is_coarse(constraint)
         """Whether a change in a domain concerns so many hosts that it is no help to know it."""
         self.costs: Floats = np.zeros(constraint.domain_count + 1)
         """[D + 1] infinite where a required constraint closes the domain. The last is that of hosts
-        without a domain: none."""
+        without a domain: none. Right after `renew`."""
         self.idle = True
         """Whether no domain costs anything."""
         self.changes: list[Ints] = []
-        """Not of a coarse level."""
+        """The domains whose cost has changed, in the order of renewals, so that whoever keeps sums
+        per host learns which hosts to look at again; none of a coarse level."""
         self._touched: list[int] = []
-        self._fresh = self.coarse or not self.local
-        if not self._fresh:
-            self._begin_empty()
+        self._fresh = True
 
     def touch(self, domain: int) -> None:
         """A member has come to a domain, or left it; -1: to a host without one."""
@@ -65,43 +59,18 @@ class DomainCosts:
 
     def renew(self, left: int) -> None:
         """Compute anew what has changed; `left` as in `closed_domains`."""
-        if not self._fresh and (not self._touched or self._only_fuller()):
-            self._touched.clear()
-            return
-        if self.coarse or not self.local:
-            self._renew_all(left)
-        else:
-            self._renew_touched(left)
+        if self._fresh or (self._touched and not self._only_fuller()):
+            found = _added(self.constraint, self._counts, self._others, left, self.other_side)
+            if not self.coarse:
+                self.changes.append((found != self.costs[:-1]).nonzero()[0])
+            self.costs[:-1] = found
+            self.idle = not found.any()
         self._touched.clear()
         self._fresh = False
 
-    def _begin_empty(self) -> None:
-        """Let every domain cost what an empty one does; those that are not are touched."""
-        nobody = np.zeros(1, dtype=np.int64)
-        empty = self._of(nobody, nobody, 0)[0]
-        if empty:
-            self.costs[:-1] = empty
-            self.idle = False
-        for counts in (self._counts, self._others):
-            self._touched += counts.nonzero()[0].tolist()
-
-    def _renew_all(self, left: int) -> None:
-        found = self._of(self._counts, self._others, left)
-        if not self.coarse:
-            self._note((found != self.costs[:-1]).nonzero()[0])
-        self.costs[:-1] = found
-        self.idle = not found.any()
-
-    def _renew_touched(self, left: int) -> None:
-        domains = np.array([d for d in self._touched if d >= 0], dtype=np.int64)
-        found = self._of(self._counts[domains], self._others[domains], left)
-        self._note(domains[found != self.costs[domains]])
-        self.costs[domains] = found
-        self.idle = self.idle and not found.any()
-
-    def _note(self, domains: Ints) -> None:
-        if len(domains):
-            self.changes.append(domains)
+    def on(self, domains: Ints) -> Floats:
+        """[n] the costs of these domains; -1: without a domain."""
+        return self.costs[domains]
 
     def _only_fuller(self) -> bool:
         """Whether all that has changed is how many members are in the domain that they share."""
@@ -114,25 +83,107 @@ class DomainCosts:
             )
         )
 
-    def _of(self, counts: Ints, others: Ints, left: int) -> Floats:
-        """The costs of domains with these counts."""
-        found = np.zeros(len(counts))
-        weight = self.constraint.primitive.weight
-        if self.other_side:
-            shut = closed_to_others(self.constraint, counts, others, left)
-            found[shut] = np.inf if weight is None else COST_UNIT * weight
-            if isinstance(self.constraint.primitive, Near):
-                found += _UNEVEN * others  # so that they are in many domains
-            return found
-        if weight is not None:
-            grows = excess_growth(self.constraint, counts, others, left)
-            if grows is not None:
-                found += COST_UNIT * weight * grows
-        uneven = fill_preference(self.constraint, counts)
-        if uneven is not None:
-            found += _UNEVEN * uneven
-        if weight is None:
-            closed = closed_domains(self.constraint, counts, others, left)
-            if closed is not None:
-                found[closed] = np.inf
+
+class LocalCosts:
+    """The costs of a constraint that depend in each domain on its own members alone.
+
+    They are worked out when a domain is looked at. Its attributes are those of `DomainCosts`, but
+    that changes in domains of one host are not listed.
+    """
+
+    coarse: Final = False
+
+    def __init__(
+        self,
+        constraint: LevelConstraint,
+        level: DomainRows,
+        counts: Ints,
+        others: Ints,
+        *,
+        other_side: bool,
+    ) -> None:
+        self.constraint = constraint
+        self._level, self._counts, self._others = level, counts, others
+        self.other_side = other_side
+        nobody = np.zeros(1, dtype=np.int64)
+        empty = _added(constraint, nobody, nobody, 0, other_side)
+        used = np.concatenate((counts.nonzero()[0], others.nonzero()[0]))
+        self.idle = not empty.any() and not self.on(used).any()
+        self.changes: list[Ints] = []
+
+    def touch(self, domain: int) -> None:
+        """A member has come to a domain, or left it; -1: to a host without one."""
+        self.idle = False
+        if domain >= 0 and not self._level.own:
+            self.changes.append(np.array([domain], dtype=np.int64))
+
+    def renew(self, left: int) -> None:
+        """Nothing is kept."""
+
+    def on(self, domains: Ints) -> Floats:
+        """[n] the costs of these domains; -1: without a domain."""
+        counts = self._counts[domains]
+        others = self._others[domains] if self.constraint.others else counts
+        found = _added(self.constraint, counts, others, 0, self.other_side)
+        if not self._level.own:
+            found[domains < 0] = 0.0
         return found
+
+
+ConstraintCosts: TypeAlias = DomainCosts | LocalCosts
+
+
+def constraint_costs(
+    constraint: LevelConstraint,
+    level: DomainRows,
+    counts: Ints,
+    others: Ints,
+    *,
+    other_side: bool,
+) -> ConstraintCosts:
+    """The costs of a constraint, kept as its type needs it.
+
+    Args:
+        constraint: of which one side's costs are asked.
+        level: the hosts of its domains.
+        counts: [D] the members in each domain, which others keep up to date.
+        others: [D] those of the other side.
+        other_side: whether the costs are those of members of the other side.
+    """
+    if isinstance(constraint.primitive, AtMost | Apart) and not _is_coarse(constraint):
+        return LocalCosts(constraint, level, counts, others, other_side=other_side)
+    return DomainCosts(constraint, counts, others, other_side=other_side)
+
+
+def _is_coarse(constraint: LevelConstraint) -> bool:
+    return constraint.domain_count <= _FEW
+
+
+def _added(
+    constraint: LevelConstraint,
+    counts: Ints,
+    others: Ints,
+    left: int,
+    other_side: bool,  # noqa: FBT001 - private
+) -> Floats:
+    """What one more member costs in domains with these counts."""
+    found = np.zeros(len(counts))
+    weight = constraint.primitive.weight
+    if other_side:
+        shut = closed_to_others(constraint, counts, others, left)
+        found[shut] = np.inf if weight is None else COST_UNIT * weight
+        if isinstance(constraint.primitive, Near):
+            found += _UNEVEN * others  # so that they are in many domains
+        return found
+    if weight is not None:
+        grows = excess_growth(constraint, counts, others, left)
+        if grows is not None:
+            found += COST_UNIT * weight * grows
+    uneven = fill_preference(constraint, counts)
+    if uneven is not None:
+        found += _UNEVEN * uneven
+    if weight is None:
+        closed = closed_domains(constraint, counts, others, left)
+        if closed is not None:
+            found[closed] = np.inf
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 
 from moorage.policies.primitives import Near, SameDomain
 from moorage.solver.candidate_costs import CandidateCosts
-from moorage.solver.domain_costs import COST_UNIT, DomainCosts
+from moorage.solver.domain_costs import COST_UNIT, constraint_costs
 from moorage.solver.host_costs import HostCosts
 from moorage.solver.host_order import HostOrder
 from moorage.solver.placement_counts import Served
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from moorage.engine.joint.domain_rows import DomainRows
     from moorage.engine.joint.problem_index import ProblemIndex
+    from moorage.solver.domain_costs import ConstraintCosts
     from moorage.solver.shared_room import Needs
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -58,7 +59,7 @@ class _Kind(NamedTuple):
     group: int
     apart: tuple[tuple[int, bool], ...]
     """The constraints by number, all but `shared`, and whether they are on the other side."""
-    parts: list[tuple[DomainCosts, DomainRows]]
+    parts: list[tuple[ConstraintCosts, DomainRows]]
     """What each of `apart` adds to the costs of hosts."""
     shared: list[int]
     """The required `SameDomain`s."""
@@ -90,7 +91,7 @@ class Partial:
         self.left = [len(constraint.awaited) for constraint in index.constraints]
         self._used: list[set[int]] = [set() for _ in index.constraints]
         """Per constraint: the domains that hold members."""
-        self._domain_costs: list[list[DomainCosts]] = [[] for _ in index.constraints]
+        self._domain_costs: list[list[ConstraintCosts]] = [[] for _ in index.constraints]
         """Per constraint: those for its members, and for the other side, as far as needed."""
         self._candidate_costs = RecentlyUsed[CandidateCosts](_KEPT)
         self._orders = RecentlyUsed[HostOrder](_KEPT)
@@ -257,12 +258,16 @@ class Partial:
         level = next((of for costs, of in parts if costs.coarse), None)
         return _Kind(group, tuple(apart), parts, shared, preferred, level)
 
-    def _costs(self, c: int, other_side: bool) -> DomainCosts:  # noqa: FBT001 - a part of a key
+    def _costs(self, c: int, other_side: bool) -> ConstraintCosts:  # noqa: FBT001 - a part of a key
         for found in self._domain_costs[c]:
             if found.other_side is other_side:
                 return found
-        made = DomainCosts(
-            self.index.constraints[c], self.counts[c], self.others[c], other_side=other_side
+        made = constraint_costs(
+            self.index.constraints[c],
+            self.index.domain_rows[c],
+            self.counts[c],
+            self.others[c],
+            other_side=other_side,
         )
         self._domain_costs[c].append(made)
         return made
@@ -277,7 +282,7 @@ class Partial:
         group: int,
         level: DomainRows | None,
         apart: tuple[tuple[int, bool], ...],
-        parts: Sequence[tuple[DomainCosts, DomainRows]],
+        parts: Sequence[tuple[ConstraintCosts, DomainRows]],
     ) -> CandidateCosts:
         alike = self.index.alike[group]
 
@@ -302,7 +307,7 @@ class Partial:
         costs = self._hosts.of(kind.group, rows)
         for part, domains in kind.parts:
             if not part.idle:
-                costs += part.costs[domains.of[rows]]
+                costs += part.on(domains.of[rows])
         return Candidates(rows, costs)
 
     def _where_others_are(self, c: int) -> Ints:

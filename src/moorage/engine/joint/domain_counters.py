@@ -48,8 +48,6 @@ def closed_domains(
         case SameDomain():
             used = counts > 0
             return ~used if used.any() else None
-        case Skew(domains=(), limit=limit):
-            return counts >= limit
         case Skew(limit=limit):
             return _unreachable(counts, constraint.eligible, limit, left)
         case Apart() | Near():
@@ -89,6 +87,8 @@ def _full_domains(counts: Ints, lose: int, limit: int) -> Bools | None:
 
 def _unreachable(counts: Ints, domains: Ints, limit: int, left: int) -> Bools | None:
     """[D] domains after whose next member the skew bound requires more members than are left."""
+    if not len(domains):
+        return counts >= limit
     eligible, top = counts[domains], int(counts.max())
     if_higher = int(np.maximum(0, top + 1 - limit - eligible).sum())
     if if_higher < left:
