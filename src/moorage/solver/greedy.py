@@ -77,12 +77,12 @@ class Greedy:
         least = lower_bound(numbers)
         best = Outcome(Verdict.UNKNOWN, self.name)
         began, until, left = started, deadline, self.improving
-        for attempt, rows in enumerate(self._attempts(numbers, noise, deadline, least)):
+        for attempt, found in enumerate(self._attempts(numbers, noise, deadline, least)):
             now = time.monotonic()
-            if rows is not None:
+            if found is not None:
                 if best.hosts is None:
                     until = min(deadline, now + time_limit / SECOND / IMPROVING)
-                best = self._better(problem, best, rows, least)
+                best = self._better(best, found, least)
             elif not attempt and refuted(problem):
                 best = Outcome(Verdict.INFEASIBLE, "counting")
                 break
@@ -94,9 +94,9 @@ class Greedy:
             began = time.monotonic()
         return replace(best, wall_ms=(time.monotonic() - started) * 1000)
 
-    def _better(self, problem: Problem, best: Outcome, rows: Ints, least: int) -> Outcome:
+    def _better(self, best: Outcome, found: tuple[Ints, int], least: int) -> Outcome:
         """The better one of the best answer so far and that of another attempt."""
-        value = int(cost(problem, rows[None, :])[0])
+        rows, value = found
         if best.hosts is not None and best.value <= value:
             return best
         bound = min(value, least)
@@ -105,8 +105,8 @@ class Greedy:
 
     def _attempts(
         self, numbers: ProblemIndex, noise: np.random.Generator, deadline: float, least: int
-    ) -> Iterator[Ints | None]:
-        """Per attempt the [M] rows of a valid placement, or None."""
+    ) -> Iterator[tuple[Ints, int] | None]:
+        """Per attempt the [M] rows of a valid placement and its cost, or None."""
         partial = Partial(numbers, self.scatter)
         blocks = _blocks(partial)
         failures = dict.fromkeys(blocks, 0)
@@ -123,8 +123,8 @@ class Greedy:
             spread = 0.0 if attempt == 0 else 2.0 * attempt
             stuck = self._place_all(partial, order, noise, spread)
             if stuck is None and satisfies(numbers.problem, partial.row_of[None, :])[0]:
-                self._polish(partial, deadline, least)
-                yield partial.row_of
+                value = self._polish(partial, deadline, least)
+                yield partial.row_of, value
                 continue
             if stuck is not None:
                 failures[stuck] += 1
@@ -162,8 +162,8 @@ class Greedy:
                 partial.undo(m)
         return False
 
-    def _polish(self, partial: Partial, deadline: float, least: int) -> None:
-        """Move single members to cheaper hosts while the total cost falls."""
+    def _polish(self, partial: Partial, deadline: float, least: int) -> int:
+        """Move single members to cheaper hosts while the total cost falls; return the cost."""
         numbers = partial.index
         problem = numbers.problem
         value = int(cost(problem, partial.row_of[None, :])[0])
@@ -171,10 +171,11 @@ class Greedy:
             before = value
             for m in numbers.to_place:
                 if value <= least or time.monotonic() > deadline:
-                    return
+                    return value
                 value = _move(partial, m, value)
             if value == before:
-                return
+                break
+        return value
 
 
 def _move(partial: Partial, m: int, value: int) -> int:
