@@ -67,6 +67,15 @@ class Oracle:
         except TimeExpired:
             return None
 
+    def refuted_if_time(self, make: Callable[[], Problem]) -> bool:
+        """Whether counting alone proves that a problem has no placement."""
+        if self.seconds_left() <= 0:
+            return False
+        try:
+            return refuted(any_placement(make()))
+        except TimeExpired:
+            return False
+
     def feasible(self, problem: Problem) -> bool | None:
         """True with a placement, False with a proof, None if neither was found in time."""
         bare = any_placement(problem)
@@ -198,11 +207,22 @@ class DeletionFilter:
         if aside not in self._known:
             verdict = self._implied(aside)
             if verdict is None:
-                verdict = self.oracle.feasible_if_time(
-                    lambda: without_elements(self.built, aside).problem
-                )
+                verdict = self.oracle.feasible_if_time(self._problem_without(aside))
             self._known[aside] = verdict
         return self._known[aside]
+
+    def _refuted(self, aside: Elements) -> bool:
+        """Whether counting, or another answer, proves that nothing is left without these."""
+        if aside not in self._known:
+            verdict = self._implied(aside)
+            if verdict is None and self.oracle.refuted_if_time(self._problem_without(aside)):
+                verdict = False
+            if verdict is not None:
+                self._known[aside] = verdict
+        return self._known.get(aside) is False
+
+    def _problem_without(self, aside: Elements) -> Callable[[], Problem]:
+        return lambda: without_elements(self.built, aside).problem
 
     def _implied(self, aside: Elements) -> bool | None:
         """What other answers imply, as fewer elements never make a request harder."""
@@ -229,22 +249,32 @@ class DeletionFilter:
             aside |= frozenset(core.elements)
 
     def _shrink(self, active: list[Element], every: tuple[Element, ...]) -> Core:
-        """Shrink a conflict: drop ever smaller runs of elements while the rest is infeasible."""
-        needed: set[Element] = set()
-        minimal = True
-        size = max(len(active) // 2, 1)
-        while True:
-            for run in _runs([one for one in active if one not in needed], size):
-                rest = [one for one in active if one not in run]
-                verdict = self.feasible(frozenset(every) - frozenset(rest))
-                if verdict is False:
-                    active = rest
-                elif size == 1:
-                    needed |= set(run)
-                    minimal &= verdict is True
-            if size == 1:
-                return Core(tuple(active), minimal)
-            size = max(size // 2, 1)
+        """Shrink a conflict: drop ever smaller runs of elements while the rest is infeasible.
+
+        First while counting proves it, which takes a fraction of a search that finds a placement.
+        Mostly each element that is left then is needed, so they are tried one by one.
+        """
+        whole = frozenset(every)
+        counted = _dropped(active, lambda rest: self._refuted(whole - rest), len(active) // 2)
+        size = 1 if len(counted) < len(active) else len(active) // 2
+        core = _dropped(counted, lambda rest: self.feasible(whole - rest) is False, size)
+        without_one = (whole - frozenset(core) | {one} for one in core)
+        return Core(tuple(core), all(self._implied(aside) is True for aside in without_one))
+
+
+def _dropped(
+    active: list[Element], infeasible: Callable[[Elements], bool], size: int
+) -> list[Element]:
+    """What is left when ever smaller runs, first of this size, are dropped from a conflict."""
+    while True:
+        size = max(size, 1)
+        for run in _runs(active, size):
+            rest = [one for one in active if one not in run]
+            if infeasible(frozenset(rest)):
+                active = rest
+        if size == 1:
+            return active
+        size //= 2
 
 
 def binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str, frozenset[str]]:

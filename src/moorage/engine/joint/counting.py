@@ -97,7 +97,8 @@ def _capacity_refutes(numbers: ProblemIndex) -> bool:
         return True
     # Members that prefer to stay are groups of their own: there may be many groups of one role.
     return any(
-        int(np.minimum(numbers.slots(role_of[group]), count)[numbers.allowed[group]].sum()) < count
+        int((np.minimum(numbers.slots(role_of[group]), count) * numbers.allowed[group]).sum())
+        < count
         for group, count in counts.items()
     )
 

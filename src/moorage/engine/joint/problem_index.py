@@ -246,7 +246,7 @@ class ProblemIndex:
         demand = problem.demand[role]
         # A problem over several periods has columns per time slot, mostly with equal demand.
         for amount in np.unique(demand[demand != 0]).tolist():
-            least = problem.free[:, demand == amount].min(axis=1)
+            least = problem.free.T[demand == amount].min(axis=0)
             found = np.minimum(found, np.maximum(least, 0) // amount)
         return found
 
