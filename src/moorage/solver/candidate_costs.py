@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from moorage.engine.joint.domain_rows import DomainRows
     from moorage.solver.domain_costs import ConstraintCosts
     from moorage.solver.host_costs import HostCosts
-    from moorage.solver.host_order import HostOrder
+    from moorage.solver.hosts_by_domain import HostsByDomain
 
     Ints: TypeAlias = NDArray[np.int64]
     Floats: TypeAlias = NDArray[np.float64]
@@ -35,22 +35,22 @@ class CandidateCosts:
 
     def __init__(
         self,
-        hosts: HostCosts,
+        host_costs: HostCosts,
         group: int,
-        order: HostOrder,
+        hosts: HostsByDomain,
         parts: Sequence[tuple[ConstraintCosts, DomainRows]],
         base: CandidateCosts | None = None,
     ) -> None:
         """For members of a group; `base`, if given, keeps what hosts cost by themselves."""
-        self.order = order
-        self._hosts, self._group, self._base = hosts, group, base
+        self.hosts = hosts
+        self._host_costs, self._group, self._base = host_costs, group, base
         self._ordered = [
-            costs for costs, of in parts if isinstance(costs, DomainCosts) and of is order.level
+            costs for costs, of in parts if isinstance(costs, DomainCosts) and of is hosts.level
         ]
         self._coarse = [
-            (costs, of.of[order.rows])
+            (costs, of.of[hosts.rows])
             for costs, of in parts
-            if costs.coarse and of is not order.level
+            if costs.coarse and of is not hosts.level
         ]
         self._fine = [(costs, of) for costs, of in parts if not costs.coarse]
         self._seen_rows = -1
@@ -62,7 +62,7 @@ class CandidateCosts:
         """[D + 1] what the ordered level's constraints add in each domain."""
 
     def costs(self) -> Floats:
-        """[n] the cost of each row of `order` now; infinite where it is closed.
+        """[n] the cost of each row of `hosts` now; infinite where it is closed.
 
         Not to be written to; it changes with the next look.
         """
@@ -71,7 +71,7 @@ class CandidateCosts:
             self._renew_all()
         elif len(dirty):
             self._renew_rows(dirty)
-        self._seen_rows = len(self._hosts.changed)
+        self._seen_rows = len(self._host_costs.changed)
         self._seen = [len(part.changes) for part, _ in self._fine]
         if self._ordered:
             self._renew_added()
@@ -83,27 +83,27 @@ class CandidateCosts:
 
     def _dirty(self) -> Ints | None:
         """The rows whose costs may have changed since the last look; None: too many."""
-        found = [np.array(self._hosts.changed[self._seen_rows :], dtype=np.int64)]
+        found = [np.array(self._host_costs.changed[self._seen_rows :], dtype=np.int64)]
         for (part, of), seen in zip(self._fine, self._seen, strict=True):
             for domains in part.changes[seen:]:
                 if len(domains) * _MOST > of.count:
                     return None
                 found.append(of.rows_in(domains))
         dirty = np.concatenate(found) if len(found) > 1 else found[0]
-        return dirty if len(dirty) * _MOST <= len(self.order.rows) else None
+        return dirty if len(dirty) * _MOST <= len(self.hosts.rows) else None
 
     def _renew_rows(self, dirty: Ints) -> None:
-        at = self.order.places_of(dirty)
+        at = self.hosts.places_of(dirty)
         if not len(at):
             return
-        rows = self.order.rows[at]
-        self._sums[at] = found = self._with_parts(self._hosts.of(self._group, rows), rows)
-        if self.order.level is not None and self._ordered:
-            self._costs[at] = found + self._added[self.order.level.of[rows]]
+        rows = self.hosts.rows[at]
+        self._sums[at] = found = self._with_parts(self._host_costs.of(self._group, rows), rows)
+        if self.hosts.level is not None and self._ordered:
+            self._costs[at] = found + self._added[self.hosts.level.of[rows]]
 
     def _renew_all(self) -> None:
-        rows, base = self.order.rows, self._base
-        found = self._hosts.of(self._group, rows) if base is None else base.costs().copy()
+        rows, base = self.hosts.rows, self._base
+        found = self._host_costs.of(self._group, rows) if base is None else base.costs().copy()
         self._sums = self._costs = self._with_parts(found, rows)
         if self._ordered:
             self._costs = np.empty_like(self._sums)
@@ -114,7 +114,7 @@ class CandidateCosts:
         for part in self._ordered:
             added += part.costs
         for domain in (added != self._added).nonzero()[0].tolist():
-            places = self.order.part(domain)
+            places = self.hosts.places_in(domain)
             np.add(self._sums[places], added[domain], out=self._costs[places])
         self._added = added
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from moorage.policies.primitives import Near, SameDomain
+from moorage.solver.bounded_cache import BoundedCache
 from moorage.solver.candidate_costs import CandidateCosts
 from moorage.solver.domain_costs import COST_UNIT, constraint_costs
 from moorage.solver.host_costs import HostCosts
-from moorage.solver.host_order import HostOrder
+from moorage.solver.hosts_by_domain import HostsByDomain
 from moorage.solver.placement_counts import Served
-from moorage.solver.recently_used import RecentlyUsed
 from moorage.solver.shared_room import SharedRoom, needs_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 _KEPT: Final = 64
-"""So many `CandidateCosts`, `HostOrder`s and `SharedRoom`s are kept: each has numbers for every
+"""So many `CandidateCosts`, `HostsByDomain`s and `SharedRoom`s are kept: each has numbers for every
 host."""
 
 
@@ -66,7 +66,7 @@ class _Kind(NamedTuple):
     preferred: list[int]
     """The preferred ones, which are in `apart` as well, the lowest level first."""
     level: DomainRows | None
-    """A coarse level of `apart`, if there is one: hosts are kept in its order."""
+    """A coarse level of `apart`, if there is one: hosts are kept by its domains."""
 
 
 class Partial:
@@ -77,7 +77,7 @@ class Partial:
         problem = index.problem
         self.index = index
         self.row_of = np.full(len(problem.members), -1, dtype=np.int64)
-        self._hosts = HostCosts(index, scatter)
+        self._host_costs = HostCosts(index, scatter)
         self.counts = [
             np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
         ]
@@ -93,9 +93,9 @@ class Partial:
         """Per constraint: the domains that hold members."""
         self._domain_costs: list[list[ConstraintCosts]] = [[] for _ in index.constraints]
         """Per constraint: those for its members, and for the other side, as far as needed."""
-        self._candidate_costs = RecentlyUsed[CandidateCosts](_KEPT)
-        self._orders = RecentlyUsed[HostOrder](_KEPT)
-        self._rooms = RecentlyUsed[SharedRoom](_KEPT)
+        self._candidate_costs = BoundedCache[CandidateCosts](_KEPT)
+        self._hosts = BoundedCache[HostsByDomain](_KEPT)
+        self._rooms = BoundedCache[SharedRoom](_KEPT)
         self._needs_of_all: dict[int, Needs] = {}
         """What all members of a constraint need."""
         self._kinds: dict[Hashable, _Kind] = {}
@@ -109,7 +109,7 @@ class Partial:
     @property
     def free(self) -> Ints:
         """[K, H] what is free on each host now."""
-        return self._hosts.free
+        return self._host_costs.free
 
     # --- moves --------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Partial:
         if self._devices is not None:
             self._devices.count(m, row, +1)
         self._count(m, row, +1)
-        self._hosts.take(m, row, +1)
+        self._host_costs.take(m, row, +1)
         self.row_of[m] = row
 
     def undo(self, m: int) -> None:
@@ -127,7 +127,7 @@ class Partial:
         if self._devices is not None:
             self._devices.count(m, row, -1)
         self._count(m, row, -1)
-        self._hosts.take(m, row, -1)
+        self._host_costs.take(m, row, -1)
         self.row_of[m] = -1
 
     def _count(self, m: int, row: int, sign: int) -> None:
@@ -185,7 +185,7 @@ class Partial:
             found = self._in_one_domain(kind, met)
         else:
             kept = self._kept(kind.group, kind.level, kind.apart, kind.parts)
-            found = Candidates(kept.order.rows, kept.costs())
+            found = Candidates(kept.hosts.rows, kept.costs())
         for c in kind.shared:
             if c not in met:
                 closed = np.where(self._shared_room(c).enough, 0.0, np.inf)
@@ -224,7 +224,7 @@ class Partial:
 
     def share_of(self, members: Iterable[int]) -> float:
         """How much the members take, of each class as a share of the roomiest host's."""
-        return self._hosts.share_of(members)
+        return self._host_costs.share_of(members)
 
     def _kind(self, m: int) -> _Kind:
         found = self._kind_of[m]
@@ -286,14 +286,14 @@ class Partial:
     ) -> CandidateCosts:
         alike = self.index.alike[group]
 
-        def order() -> HostOrder:
-            return HostOrder(self.index.rows_of(group), len(self.index.problem.hosts), level)
+        def hosts() -> HostsByDomain:
+            return HostsByDomain(self.index.rows_of(group), len(self.index.problem.hosts), level)
 
         def costs() -> CandidateCosts:
             # Members with other constraints often cost the same where no constraint does.
             base = self._kept(group, level, (), ()) if parts else None
-            hosts = self._orders.get((alike, level), order)
-            return CandidateCosts(self._hosts, group, hosts, parts, base)
+            rows = self._hosts.get((alike, level), hosts)
+            return CandidateCosts(self._host_costs, group, rows, parts, base)
 
         key = alike, id(self.index.preference_cost[group]), level, apart
         return self._candidate_costs.get(key, costs)
@@ -304,7 +304,7 @@ class Partial:
         for c in met[1:]:
             rows = np.intersect1d(rows, self._where_others_are(c))
         rows = rows[self.index.allowed[kind.group][rows]]
-        costs = self._hosts.of(kind.group, rows)
+        costs = self._host_costs.of(kind.group, rows)
         for part, domains in kind.parts:
             if not part.idle:
                 costs += part.on(domains.of[rows])
@@ -325,7 +325,7 @@ class Partial:
             return SharedRoom(self.index, self.free, self.counts, domains, needs)
 
         found = self._rooms.get((domains, needs), room)
-        found.renew(self._hosts.changed)
+        found.renew(self._host_costs.changed)
         return found
 
     def _needs(self, c: int) -> Needs:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 
-class RecentlyUsed(Generic[V]):
+class BoundedCache(Generic[V]):
     """At most so many values by key: the one that was not used for longest gives way."""
 
     def __init__(self, most: int) -> None:
