@@ -28,6 +28,12 @@ class _Posted:
     members: tuple[MemberName, ...]
     weight: int | None = None
 
+    @property
+    def terms(self) -> tuple[object, ...]:
+        """What it says, whoever posted it of which members; hashable."""
+        own = type(self).__slots__  # the fields that its class adds
+        return type(self), self.weight, *(getattr(self, one) for one in own if one != "others")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtMost(_Posted):

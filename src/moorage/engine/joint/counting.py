@@ -6,7 +6,6 @@ Counts are upper bounds: how many members a host or domain could hold if it had 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,7 +22,6 @@ from moorage.policies.primitives import (
     AtMostTogether,
     Near,
     SameDomain,
-    Sided,
     Skew,
 )
 
@@ -57,21 +55,19 @@ def refuted(problem: Problem) -> bool:
 
 def _shape(numbers: ProblemIndex, constraint: LevelConstraint) -> object:
     """Equal for constraints that the tests cannot tell apart."""
-    primitive = replace(constraint.primitive, members=(), policy="")
-    if isinstance(primitive, Sided):
-        primitive = replace(primitive, others=())
     sides = (_side_shape(numbers, some) for some in (constraint.members, constraint.others))
-    return primitive, *sides
+    return constraint.primitive.terms, *sides
 
 
 def _side_shape(numbers: ProblemIndex, members: tuple[int, ...]) -> object:
-    fixed = numbers.problem.fixed
-    standing = sorted(int(fixed[m]) for m in members if fixed[m] >= 0)
+    standing: list[int] = []
     moving: dict[int, list[int]] = {}
     for m in members:
-        if fixed[m] < 0:
+        if (row := numbers.fixed_rows[m]) >= 0:
+            standing.append(row)
+        else:
             moving.setdefault(numbers.group_of[m], []).append(m)
-    groups = Counter(
+    groups = [
         (
             numbers.alike[group],
             _role(numbers, group) if numbers.never_together else None,
@@ -79,8 +75,8 @@ def _side_shape(numbers: ProblemIndex, members: tuple[int, ...]) -> object:
             numbers.host_limit(tuple(mine)),
         )
         for group, mine in moving.items()
-    )
-    return tuple(standing), frozenset(groups.items())
+    ]
+    return tuple(sorted(standing)), tuple(sorted(groups, key=str))
 
 
 def _capacity_refutes(numbers: ProblemIndex) -> bool:

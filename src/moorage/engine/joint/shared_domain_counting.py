@@ -69,11 +69,11 @@ class _Housed:
 
     def all_of(self, constraint: LevelConstraint) -> bool:
         """Whether all its members are: those elsewhere would not be counted."""
-        fixed = self.numbers.problem.fixed
+        fixed = self.numbers.fixed_rows
         members = (*constraint.members, *constraint.others)
         groups = {self.numbers.group_of[m] for m in members if fixed[m] < 0}
-        rows = [int(fixed[m]) for m in members if fixed[m] >= 0]
-        return bool((constraint.domain_of[rows] >= 0).all()) and all(
+        rows = [fixed[m] for m in members if fixed[m] >= 0]
+        return all(constraint.domain_of[row] >= 0 for row in rows) and all(
             self._group(constraint, group) for group in groups
         )
 
