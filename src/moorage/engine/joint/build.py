@@ -294,4 +294,4 @@ def _primitives(resolved: tuple[PolicyRule, ...], policy_view: TerrainView) -> I
     """The primitives that the policies post."""
     for rule in resolved:
         deadline.check()
-        yield from rule.post(policy_view)
+        yield from policy_view.posted(rule)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.domain.topology import Level, Topology
     from moorage.engine.joint.terrain import Terrain
+    from moorage.policies.primitives import Primitive
     from moorage.policies.rules import PolicyRule
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -43,6 +44,7 @@ class TerrainView:
     references: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Id of another ensemble to which policies refer -> UUIDs of its members' hosts."""
     _cache: dict[object, object] = field(default_factory=dict)
+    _posted: dict[str, tuple[PolicyRule, tuple[Primitive, ...]]] = field(default_factory=dict)
     read_occupants_of: set[int] = field(default_factory=set)
     """Rows whose occupants were read through `foreign_consumers`; the answers depend on them."""
 
@@ -115,8 +117,16 @@ class TerrainView:
 
     @cached_property
     def _fences(self) -> tuple[OnlyOn | NeverOn, ...]:
-        posted = (one for rule in self.fences for one in rule.post(self))
+        posted = (one for rule in self.fences for one in self.posted(rule))
         return tuple(one for one in posted if isinstance(one, OnlyOn | NeverOn))
+
+    def posted(self, rule: PolicyRule) -> tuple[Primitive, ...]:
+        """The primitives that a rule posts, which are the same whatever else is asked."""
+        known, found = self._posted.get(rule.statement.name, (None, ()))
+        if known != rule:
+            found = tuple(rule.post(self))
+            self._posted[rule.statement.name] = rule, found
+        return found
 
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Hosts with one of the names, or in a domain or aggregate with one of them."""
