@@ -141,45 +141,33 @@ class _ConstraintCounts:
     """Per domain of a required constraint: fixed members, and how many more it could hold."""
 
     def __init__(self, numbers: ProblemIndex, constraint: LevelConstraint) -> None:
-        fixed = numbers.problem.fixed
+        fixed = numbers.fixed_rows
         self.numbers = numbers
         self.constraint = constraint
+        self.hosts = numbers.hosts_by(constraint.primitive.level)
         self.to_place = [m for m in constraint.members if fixed[m] < 0]
-        self.fixed = self._per_domain(
-            np.bincount(
-                [fixed[m] for m in constraint.members if fixed[m] >= 0],
-                minlength=len(numbers.problem.hosts),
-            )
-        )
+        standing = constraint.domain_of[[fixed[m] for m in constraint.members if fixed[m] >= 0]]
+        self.fixed = np.bincount(standing[standing >= 0], minlength=constraint.domain_count)
         self.groups = _members_per_group(numbers, self.to_place)
         self.slots = {group: self._slots(group, n) for group, n in self.groups.items()}
         on_host = sum(self.slots.values(), np.zeros(len(numbers.problem.hosts), dtype=np.int64))
         on_host = np.minimum(on_host, len(self.to_place))
-        self.room = np.minimum(self._per_domain(on_host), len(self.to_place))
+        self.room = np.minimum(self.hosts.sums(on_host), len(self.to_place))
         # Members on hosts without a domain count nowhere.
-        homeless = int(on_host[constraint.domain_of < 0].sum())
+        homeless = 0 if self.hosts.covers_all else int(on_host[constraint.domain_of < 0].sum())
         self.least = max(len(self.to_place) - homeless, 0)
 
     def _slots(self, group: int, count: int) -> Ints:
         """[H] how many of the constraint's members of a group fit, host limits included."""
         numbers = self.numbers
         slots = np.minimum(numbers.slots(_role(numbers, group)), count)
-        slots = np.where(numbers.allowed[group], slots, 0)
+        slots *= numbers.allowed[group]
         mine = [m for m in self.to_place if numbers.group_of[m] == group]
         limit = numbers.host_limit(tuple(mine))
         if limit is not None:
             hosts = slice(numbers.problem.host_count)  # not the absent row, which is no host
             slots[hosts] = np.minimum(slots[hosts], limit)
         return slots
-
-    def _per_domain(self, values: Ints) -> Ints:
-        inside = self.constraint.domain_of >= 0
-        sums = np.bincount(
-            self.constraint.domain_of[inside],
-            weights=values[inside],
-            minlength=self.constraint.domain_count,
-        )
-        return sums.astype(np.int64)
 
     def refuted(self) -> bool:
         """Whether the constraint cannot be satisfied, whatever the other members do."""
@@ -225,10 +213,10 @@ class _ConstraintCounts:
         problem = self.numbers.problem
         demand = np.zeros(len(problem.classes), dtype=np.int64)
         for group, count in self.groups.items():
-            fits &= self._per_domain(self.slots[group]) >= count
+            fits &= self.hosts.sums(self.slots[group]) >= count
             demand += count * problem.demand[_role(self.numbers, group)]
         for k in np.flatnonzero(demand).tolist():
-            fits &= self._per_domain(np.maximum(problem.free[:, k], 0)) >= demand[k]
+            fits &= self.hosts.sums(np.maximum(problem.free[:, k], 0)) >= demand[k]
         if self.constraint.primitive.level.name == HOST and problem.hosts_are_domains:
             fits &= ~self._cut_hosts()[: len(fits)]  # without the absent row
         return bool(self.constraint.members) and not fits.any()

@@ -23,6 +23,11 @@ class DomainRows:
         self.own = own
 
     @cached_property
+    def covers_all(self) -> bool:
+        """Whether every host has a domain."""
+        return self.own or not bool((self.of < 0).any())
+
+    @cached_property
     def bins(self) -> Ints:
         """[H] the domain of each host; the number of domains for hosts without one."""
         return np.where(self.of < 0, self.count, self.of)
@@ -59,3 +64,9 @@ class DomainRows:
         ends = np.cumsum(sizes)
         shift = np.repeat(first - ends + sizes, sizes)
         return np.asarray(self._order[np.arange(len(shift)) + shift], dtype=np.int64)
+
+    def sums(self, values: Ints) -> Ints:
+        """[D] the sums over the hosts of each domain of [H] values."""
+        if self.own:
+            return values
+        return np.bincount(self.bins, values, self.count + 1)[:-1].astype(np.int64)

@@ -208,17 +208,20 @@ class ProblemIndex:
     @cached_property
     def domain_rows(self) -> tuple[DomainRows, ...]:
         """Per constraint: the hosts of each domain that it counts."""
-        of_level: dict[Level, DomainRows] = {}
-        for one in self.constraints:
-            level = one.primitive.level
-            if level not in of_level:
-                own = (
-                    level.name == HOST
-                    and self.problem.hosts_are_domains
-                    and not self.problem.choices
-                )
-                of_level[level] = DomainRows(one.domain_of, own=own)
-        return tuple(of_level[one.primitive.level] for one in self.constraints)
+        return tuple(self.hosts_by(one.primitive.level) for one in self.constraints)
+
+    def hosts_by(self, level: Level) -> DomainRows:
+        """The hosts of each domain of a level that a constraint names."""
+        found = self._hosts_by.get(level)
+        if found is None:
+            problem = self.problem
+            own = level.name == HOST and problem.hosts_are_domains and not problem.choices
+            found = self._hosts_by[level] = DomainRows(problem.domains[level], own=own)
+        return found
+
+    @cached_property
+    def _hosts_by(self) -> dict[Level, DomainRows]:
+        return {}
 
     @cached_property
     def sizes(self) -> tuple[Ints, Ints]:

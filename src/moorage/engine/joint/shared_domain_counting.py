@@ -69,6 +69,8 @@ class _Housed:
 
     def all_of(self, constraint: LevelConstraint) -> bool:
         """Whether all its members are: those elsewhere would not be counted."""
+        if self.numbers.hosts_by(constraint.primitive.level).covers_all:
+            return True
         fixed = self.numbers.fixed_rows
         members = (*constraint.members, *constraint.others)
         groups = {self.numbers.group_of[m] for m in members if fixed[m] < 0}
