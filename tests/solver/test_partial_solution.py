@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.domain.topology import (
+    DEFAULT_TREE,
+    EMPTY,
+    HOST,
+    Attachment,
+    Domain,
+    Level,
+    Topology,
+)
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.domain_counters import closed_domains, closed_to_others
 from moorage.engine.joint.problem_index import ProblemIndex, index_problem
-from moorage.policies.primitives import SameDomain
+from moorage.policies.primitives import Apart, SameDomain
 from moorage.solver import candidate_costs, domain_costs
 from moorage.solver.partial_solution import Partial
 from moorage.testing.problems import Host, random_built, request, statement, terrain
@@ -137,3 +145,14 @@ def test_a_host_without_a_domain_stays_open_where_others_share_one() -> None:
     partial = Partial(index_problem(replace(problem, primitives=alone)))
     partial.place(0, 0)
     assert openings(partial, 1) == {0, 2}
+
+
+def test_members_that_are_apart_from_nobody_may_share_a_host() -> None:
+    rows = [Host(f"h{n}", {"VCPU": 4}) for n in range(HOSTS)]
+    problem = build_on_terrain(request({"a": (2, {"VCPU": 1})}), terrain(rows, EMPTY)).problem
+    level = Level(DEFAULT_TREE, HOST)
+    nobody = Apart(policy="none", members=problem.members, others=(), level=level)
+    problem = replace(problem, domains={level: np.arange(HOSTS)}, primitives=(nobody,))
+    partial = Partial(index_problem(problem))
+    partial.place(0, 0)
+    assert openings(partial, 1) == set(range(HOSTS))

@@ -1,15 +1,18 @@
 """A domain that is refused for lack of room really has none."""
 
 import itertools
+import random
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.domain.topology import DEFAULT_TREE, HOST, Attachment, Domain, Level, Topology
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.problem_index import index_problem
+from moorage.policies.primitives import AtMost, SameDomain
 from moorage.solver.partial_solution import Partial
 from moorage.testing.problems import Host, request, statement, terrain
 
@@ -115,3 +118,47 @@ def test_room_is_the_same_as_if_it_were_computed_anew(
         if kept.row_of[m] >= 0:
             anew.place(m, int(kept.row_of[m]))
     assert kept.candidates(0).costs.tolist() == anew.candidates(0).costs.tolist()
+
+
+@given(dice=st.randoms(use_true_random=False))
+def test_room_is_renewed_for_all_rows_of_a_host(dice: random.Random) -> None:
+    """Servers that offer slices are rows of their own, and a limit counts for the host of them."""
+    racks = [Domain("r0", "rack"), Domain("r1", "rack")]
+    places = [Attachment(f"h{n}", f"r{n % 2}") for n in range(3)]
+    servers = [Host(f"s{n}", {"VCPU": 4}, standing_on=f"h{dice.randrange(3)}") for n in range(3)]
+    fleet = terrain(
+        [*(Host(f"h{n}", {"VCPU": 4}) for n in range(3)), *servers],
+        Topology.build({"location": ("rack",)}, racks, places),
+    )
+    asked = request({"a": (2, {"VCPU": 1}), "z": (3, {"VCPU": 1})})
+    problem = build_on_terrain(asked, fleet).problem
+    host, rack = Level(DEFAULT_TREE, HOST), Level(DEFAULT_TREE, "rack")
+    limit = dice.randint(1, 3)
+    problem = replace(
+        problem,
+        allowed=np.ones_like(problem.allowed),
+        domains={level: fleet.domains(level) for level in (host, rack)},
+        primitives=(
+            SameDomain(policy="near", members=problem.members[:2], level=rack),
+            AtMost(policy="apart", members=problem.members, level=host, limit=limit),
+        ),
+    )
+    kept = Partial(index_problem(problem))
+    for _ in range(10):
+        kept.candidates(0)
+        m = 2 + dice.randrange(3)
+        if kept.row_of[m] >= 0:
+            kept.undo(m)
+        elif found := openings(kept, m):
+            kept.place(m, dice.choice(sorted(found)))
+        fresh = Partial(kept.index)
+        for other in range(2, 5):
+            if kept.row_of[other] >= 0:
+                fresh.place(other, int(kept.row_of[other]))
+        assert openings(kept, 0) == openings(fresh, 0)
+
+
+def openings(partial: Partial, m: int) -> set[int]:
+    """The hosts that are open to a member now."""
+    found = partial.candidates(m)
+    return set(found.rows[np.isfinite(found.costs)].tolist())

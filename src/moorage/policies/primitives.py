@@ -30,7 +30,7 @@ class _Posted:
 
     @property
     def terms(self) -> tuple[object, ...]:
-        """What it says, whoever posted it of which members; hashable."""
+        """What it requires, without its policy and members; hashable."""
         own = type(self).__slots__  # the fields that its class adds
         return type(self), self.weight, *(getattr(self, one) for one in own if one != "others")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COST_UNIT: Final = 1_000.0
 """One unit of cost outweighs every preference among equally dear hosts."""
 _FEW: Final = 64
-"""So many domains at most are coarse."""
+"""A level of at most so many domains is coarse."""
 _UNEVEN: Final = 10.0
 """One unit of `fill_preference`: more than every preference among the hosts of a domain."""
 
@@ -48,8 +48,8 @@ class DomainCosts:
         self.idle = True
         """Whether no domain costs anything."""
         self.changes: list[Ints] = []
-        """The domains whose cost has changed, in the order of renewals, so that whoever keeps sums
-        per host learns which hosts to look at again; none of a coarse level."""
+        """The domains whose cost has changed, in the order of renewals, so that sums per host are
+        renewed for their hosts alone; none of a coarse level."""
         self._touched: list[int] = []
         self._fresh = True
 
@@ -87,8 +87,9 @@ class DomainCosts:
 class LocalCosts:
     """The costs of a constraint that depend in each domain on its own members alone.
 
-    They are worked out when a domain is looked at. Its attributes are those of `DomainCosts`, but
-    that changes in domains of one host are not listed.
+    They are worked out when a domain is looked at. It has `idle`, `changes`, `touch`, `renew` and
+    `on` of `DomainCosts`; changes in domains of one host are not listed, as `HostCosts.changed` has
+    the host.
     """
 
     coarse: Final = False
@@ -122,8 +123,7 @@ class LocalCosts:
 
     def on(self, domains: Ints) -> Floats:
         """[n] the costs of these domains; -1: without a domain."""
-        counts = self._counts[domains]
-        others = self._others[domains] if self.constraint.others else counts
+        counts, others = self._counts[domains], self._others[domains]
         found = _added(self.constraint, counts, others, 0, self.other_side)
         if not self._level.own:
             found[domains < 0] = 0.0

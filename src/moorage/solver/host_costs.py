@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
 
-ABSENT_FIRST: Final = 10.0
+_ABSENT_FIRST: Final = 10.0
 """By how much less than on a host it costs not to place a choice, if nothing else differs."""
 _FILL: Final = 5.0
 """One percent of a host's fill, where the fullest host's is what counts."""
@@ -81,7 +81,7 @@ class HostCosts:
         if problem.objective is Objective.BALANCE:
             found += _FILL * self._fill_with(role, rows)
         if problem.choices:
-            found[rows == problem.host_count] = COST_UNIT * dislike[-1] - ABSENT_FIRST
+            found[rows == problem.host_count] = COST_UNIT * dislike[-1] - _ABSENT_FIRST
         found[~self._room[self._size_of[role]][rows]] = np.inf
         return found
 

@@ -58,7 +58,8 @@ class _Kind(NamedTuple):
 
     group: int
     apart: tuple[tuple[int, bool], ...]
-    """The constraints by number, all but `shared`, and whether they are on the other side."""
+    """Numbers of the constraints that add to the costs of hosts, and whether the members are on the
+    other side."""
     parts: list[tuple[ConstraintCosts, DomainRows]]
     """What each of `apart` adds to the costs of hosts."""
     shared: list[int]

@@ -127,7 +127,7 @@ class SharedRoom:
             for number, values in enumerate(self._values):
                 self._sums[number] = np.bincount(self._domains.bins, values, self._sums.shape[1])
         else:
-            rows = np.array(sorted(set(changed[self._seen :])), dtype=np.int64)
+            rows = self._dirty(changed[self._seen :])
             now = self._on(rows)
             more = now - self._values[:, rows]
             for domain, values in zip(self._domains.of[rows].tolist(), more.T, strict=True):
@@ -136,6 +136,17 @@ class SharedRoom:
         np.all(self._sums >= self._least, axis=0, out=self.enough)
         self.enough[-1] = True
         self._seen = len(changed)
+
+    def _dirty(self, changed: list[int]) -> Ints:
+        """The changed rows, and all rows of their hosts if a limit counts other members there."""
+        rows = np.array(sorted(set(changed)), dtype=np.int64)
+        for limit in self._limits:
+            if limit.constraint is not None:
+                hosts = self._index.domain_rows[limit.constraint]
+                if not hosts.own:
+                    domains = np.unique(hosts.of[rows])
+                    rows = np.union1d(rows, hosts.rows_in(domains[domains >= 0]))
+        return rows
 
     def _on(self, rows: Ints | slice) -> Ints:
         """[Q, n] what these hosts have of each quantity."""

@@ -102,7 +102,8 @@ def any_placement(problem: Problem) -> Problem:
 def elements(built: BuiltProblem) -> tuple[Element, ...]:
     """The removable elements of a request, in the order in which deletion tries to drop them.
 
-    Policies come last, so among several minimal conflicts one of policies is preferred.
+    Policies come last, so among several minimal conflicts one of policies is preferred, unless
+    counting shows another one.
     """
     request = built.request
     moving = {member.role for member in request.members if member not in request.fixed}
@@ -212,7 +213,7 @@ class DeletionFilter:
         return self._known[aside]
 
     def _refuted(self, aside: Elements) -> bool:
-        """Whether counting, or another answer, proves that nothing is left without these."""
+        """Whether counting, or another answer, proves: no placement even without these elements."""
         if aside not in self._known:
             verdict = self._implied(aside)
             if verdict is None and self.oracle.refuted_if_time(self._problem_without(aside)):
@@ -251,12 +252,14 @@ class DeletionFilter:
     def _shrink(self, active: list[Element], every: tuple[Element, ...]) -> Core:
         """Shrink a conflict: drop ever smaller runs of elements while the rest is infeasible.
 
-        First while counting proves it, which takes a fraction of a search that finds a placement.
-        Mostly each element that is left then is needed, so they are tried one by one.
+        If counting shows the conflict, elements are first dropped as long as it does: that takes a
+        fraction of a search that finds a placement. Mostly each element that is left then is
+        needed, so they are tried one by one.
         """
-        whole = frozenset(every)
-        counted = _dropped(active, lambda rest: self._refuted(whole - rest), len(active) // 2)
-        size = 1 if len(counted) < len(active) else len(active) // 2
+        whole, counted, size = frozenset(every), active, len(active) // 2
+        if self.oracle.refuted_if_time(self._problem_without(whole - frozenset(active))):
+            counted = _dropped(active, lambda rest: self._refuted(whole - rest), size)
+            size = 1
         core = _dropped(counted, lambda rest: self.feasible(whole - rest) is False, size)
         without_one = (whole - frozenset(core) | {one} for one in core)
         return Core(tuple(core), all(self._implied(aside) is True for aside in without_one))
@@ -265,7 +268,7 @@ class DeletionFilter:
 def _dropped(
     active: list[Element], infeasible: Callable[[Elements], bool], size: int
 ) -> list[Element]:
-    """What is left when ever smaller runs, first of this size, are dropped from a conflict."""
+    """What is left of a conflict after dropping ever smaller runs of it, the first of this size."""
     while True:
         size = max(size, 1)
         for run in _runs(active, size):

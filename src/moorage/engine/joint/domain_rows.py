@@ -44,11 +44,6 @@ class DomainRows:
         return np.searchsorted(self.of[self._order], np.arange(self.count + 1))
 
     @cached_property
-    def rows(self) -> Ints:
-        """Every host that has a domain, those of a domain together."""
-        return self.of if self.own else self._order[self._starts[0] :]
-
-    @cached_property
     def outside(self) -> Ints:
         """The hosts without a domain, ascending."""
         return self.of[:0] if self.own else self._order[: self._starts[0]]

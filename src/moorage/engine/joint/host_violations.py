@@ -36,7 +36,7 @@ def violations_by_host(built: BuiltProblem, member: MemberName) -> Mapping[str, 
         rule.statement.name: own
         for rule in built.rules
         if rule.statement.required
-        and (own := [one for one in rule.post(built.policy_view) if member in members_of(one)])
+        and (own := [one for one in built.policy_view.posted(rule) if member in members_of(one)])
     }
     problem = _without_capacity(built.problem, [one for own in posted.values() for one in own])
     _, examples, of_class = np.unique(
