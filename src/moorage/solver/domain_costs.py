@@ -60,7 +60,9 @@ class DomainCosts:
     def renew(self, left: int) -> None:
         """Compute anew what has changed; `left` as in `closed_domains`."""
         if self._fresh or (self._touched and not self._only_fuller()):
-            found = _added(self.constraint, self._counts, self._others, left, self.other_side)
+            found = _added(
+                self.constraint, self._counts, self._others, left, other_side=self.other_side
+            )
             if not self.coarse:
                 self.changes.append((found != self.costs[:-1]).nonzero()[0])
             self.costs[:-1] = found
@@ -106,8 +108,8 @@ class LocalCosts:
         self.constraint = constraint
         self._level, self._counts, self._others = level, counts, others
         self.other_side = other_side
-        nobody = np.zeros(1, dtype=np.int64)
-        empty = _added(constraint, nobody, nobody, 0, other_side)
+        zero = np.zeros(1, dtype=np.int64)
+        empty = _added(constraint, zero, zero, 0, other_side=other_side)
         used = np.concatenate((counts.nonzero()[0], others.nonzero()[0]))
         self.idle = not empty.any() and not self.on(used).any()
         self.changes: list[Ints] = []
@@ -124,7 +126,7 @@ class LocalCosts:
     def on(self, domains: Ints) -> Floats:
         """[n] the costs of these domains; -1: without a domain."""
         counts, others = self._counts[domains], self._others[domains]
-        found = _added(self.constraint, counts, others, 0, self.other_side)
+        found = _added(self.constraint, counts, others, 0, other_side=self.other_side)
         if not self._level.own:
             found[domains < 0] = 0.0
         return found
@@ -164,7 +166,8 @@ def _added(
     counts: Ints,
     others: Ints,
     left: int,
-    other_side: bool,  # noqa: FBT001 - private
+    *,
+    other_side: bool,
 ) -> Floats:
     """What one more member costs in domains with these counts."""
     found = np.zeros(len(counts))

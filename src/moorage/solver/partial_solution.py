@@ -84,9 +84,9 @@ class Partial:
         ]
         # Constraints without another side share what is never written to.
         lengths = {one.domain_count for one in index.constraints}
-        nobody = {length: np.zeros(length, dtype=np.int64) for length in lengths}
+        zeros = {length: np.zeros(length, dtype=np.int64) for length in lengths}
         self.others = [
-            np.zeros_like(counts) if constraint.others else nobody[len(counts)]
+            np.zeros_like(counts) if constraint.others else zeros[len(counts)]
             for counts, constraint in zip(self.counts, index.constraints, strict=True)
         ]
         self.left = [len(constraint.awaited) for constraint in index.constraints]
@@ -255,11 +255,11 @@ class Partial:
             if constraint.required or isinstance(constraint.primitive, Near):
                 apart.append((c, True))
         preferred.sort(key=lambda c: -self.index.constraints[c].domain_count)
-        parts = [(self._costs(c, side), self.index.domain_rows[c]) for c, side in apart]
+        parts = [(self._costs(c, other_side=side), self.index.domain_rows[c]) for c, side in apart]
         level = next((of for costs, of in parts if costs.coarse), None)
         return _Kind(group, tuple(apart), parts, shared, preferred, level)
 
-    def _costs(self, c: int, other_side: bool) -> ConstraintCosts:  # noqa: FBT001 - a part of a key
+    def _costs(self, c: int, *, other_side: bool) -> ConstraintCosts:
         for found in self._domain_costs[c]:
             if found.other_side is other_side:
                 return found
