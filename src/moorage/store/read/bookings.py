@@ -29,7 +29,10 @@ Owned = tuple["Consumer", Booking]
 
 _b, _c, _p = tables.bookings.c, tables.consumers.c, tables.providers.c
 _BOOKED = (
-    select(tables.bookings, _c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation)
+    select(
+        *(_b[name] for name in rows.BOOKING_ROW),
+        *(_c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation),
+    )
     .join(tables.consumers, _c.uuid == _b.consumer)
     .order_by(_b.number)
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
     from moorage.store.changelog.additions import Added
-    from moorage.store.database.session import Queryable, Session
+    from moorage.store.database.session import Queryable, Question, Session
 
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
 _SOME: Final[Any] = bindparam("providers", expanding=True)
@@ -48,11 +48,9 @@ _AWAY = (
     .join(tables.away, _a.provider == _p.root)
     .order_by(_a.start_at, _a.end_at)
 )
-_BOOKINGS = (
-    select(tables.bookings, _c.project_id, _m.tags)
-    .join(tables.consumers, _c.uuid == _b.consumer)
-    .outerjoin(tables.members, _m.consumer == _b.consumer)
-    .order_by(_b.number)
+_BOOKINGS = select(*(_b[name] for name in rows.BOOKING_ROW)).order_by(_b.number)
+_OCCUPANTS = select(_c.uuid, _c.project_id, _m.tags).outerjoin(
+    tables.members, _m.consumer == _c.uuid
 )
 
 _SOME_PROVIDERS = _PROVIDERS.where(tables.providers.c.uuid.in_(_SOME))
@@ -61,42 +59,65 @@ _SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
 _SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_SOME))
 _SOME_AWAY = _AWAY.where(_p.uuid.in_(_SOME))
 _SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
+_OCCUPANTS_OF_SOME = _OCCUPANTS.where(
+    _c.uuid.in_(select(_b.consumer).where(_b.provider.in_(_SOME)))
+)
 
 _OF: Final[Any] = bindparam("consumers", expanding=True)
-_OCCUPANTS = (
-    select(_c.uuid, _c.project_id, _m.tags)
-    .outerjoin(tables.members, _m.consumer == _c.uuid)
-    .where(_c.uuid.in_(_OF))
-)
+_NAMED_OCCUPANTS = _OCCUPANTS.where(_c.uuid.in_(_OF))
 _TAGS = select(_m.consumer, _m.tags).where(_m.consumer.in_(_OF))
 
 
 def every_state(connection: Session) -> Iterator[ProviderState]:
     """All providers there are."""
     uuids = connection.scalars(_OLDEST_FIRST).all()
+    # All at once: looking each of them up by its key would take most of the load.
+    occupants = _occupants(connection.execute(_OCCUPANTS))
     # A part at a time: all rows at once would take as much memory as what is made of them.
     for start in range(0, len(uuids), IN_LIST):
-        yield from _states(connection, uuids[start : start + IN_LIST])
+        found = connection.ask(*_questions(uuids[start : start + IN_LIST]))
+        yield from _states(*found, occupants)
 
 
 def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]:
     """Those of the named providers that exist."""
     for some in chunks(uuids):
-        yield from _states(connection, some)
+        *found, occupants = connection.ask(
+            *_questions(some), (_OCCUPANTS_OF_SOME, {"providers": some})
+        )
+        yield from _states(*found, _occupants(occupants))
 
 
-def _states(connection: Session, uuids: Sequence[str]) -> Iterator[ProviderState]:
-    """Those of a few providers, as many as one statement takes; oldest first."""
-    parameters = {"providers": uuids}
-    *parts, bookings, away = connection.ask(
-        (_SOME_PROVIDERS, parameters),
-        (_SOME_INVENTORIES, parameters),
-        (_SOME_TRAITS, parameters),
-        (_SOME_AGGREGATES, parameters),
-        (_SOME_BOOKINGS, parameters),
-        (_SOME_AWAY, parameters),
-    )
-    return _booked(_assembled(*parts), bookings, _down(away))
+def _questions(uuids: Sequence[str]) -> Iterator[Question]:
+    """What to ask of providers, as many as one statement takes; for `_states`."""
+    for statement in (
+        _SOME_PROVIDERS,
+        _SOME_INVENTORIES,
+        _SOME_TRAITS,
+        _SOME_AGGREGATES,
+        _SOME_BOOKINGS,
+        _SOME_AWAY,
+    ):
+        yield statement, {"providers": uuids}
+
+
+def _states(
+    providers: Iterable[Any],
+    inventories: Iterable[Any],
+    traits: Iterable[Any],
+    aggregates: Iterable[Any],
+    bookings: Iterable[Any],
+    away: Iterable[Any],
+    occupants: Mapping[str, Occupant],
+) -> Iterator[ProviderState]:
+    """The states that these rows tell, oldest provider first."""
+    found = _assembled(providers, inventories, traits, aggregates)
+    return _booked(found, bookings, occupants, _down(away))
+
+
+def _occupants(every: Iterable[Any]) -> dict[str, Occupant]:
+    """Occupants by consumer."""
+    return {row.uuid: rows.occupant(*row) for row in every}
 
 
 def provider(source: Queryable, uuid: str) -> ResourceProvider:
@@ -133,8 +154,10 @@ def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterato
     """Known providers of which only bookings and counters have changed."""
     for some in chunks(known):
         parameters = {"providers": some}
-        counters, bookings = connection.ask(
-            (_SOME_PROVIDERS, parameters), (_SOME_BOOKINGS, parameters)
+        counters, bookings, occupants = connection.ask(
+            (_SOME_PROVIDERS, parameters),
+            (_SOME_BOOKINGS, parameters),
+            (_OCCUPANTS_OF_SOME, parameters),
         )
         providers = (
             rows.recounted(
@@ -146,7 +169,7 @@ def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterato
             for row in counters
         )
         down = {uuid: known[uuid].down for uuid in some}
-        yield from _booked(providers, bookings, down)
+        yield from _booked(providers, bookings, _occupants(occupants), down)
 
 
 _CONSUMER: Final = attrgetter("consumer")
@@ -173,9 +196,9 @@ def booked(
         booking.consumer for one in every if one.newcomers is None for booking in one.bookings
     ]
     occupants = {
-        row.uuid: rows.occupant(row.uuid, row.project_id, row.tags)
+        row.uuid: rows.occupant(*row)
         for some in chunks(strangers)
-        for row in connection.execute(_OCCUPANTS, {"consumers": some})
+        for row in connection.execute(_NAMED_OCCUPANTS, {"consumers": some})
     }
     if tags:
         newcomers = {one.consumer: one for came in every for one in came.newcomers or ()}
@@ -246,23 +269,17 @@ def _assembled(
 def _booked(
     providers: Iterable[ResourceProvider],
     bookings: Iterable[Any],
+    occupants: Mapping[str, Occupant],
     down: Mapping[str, tuple[Period, ...]],
 ) -> Iterator[ProviderState]:
     on = rows.by(bookings, "provider")
-    known: dict[str, Occupant] = {}
     for provider in providers:
-        mine = on.get(provider.uuid, ())
-        occupants = {}
-        for row in mine:
-            consumer = row.consumer
-            if consumer not in occupants:
-                if consumer not in known:
-                    known[consumer] = rows.occupant(consumer, row.project_id, row.tags)
-                occupants[consumer] = known[consumer]
+        mine = rows.bookings(on.get(provider.uuid, ()))
+        consumers = dict.fromkeys(map(_CONSUMER, mine))
         yield ProviderState(
             provider,
-            rows.bookings(mine),
-            tuple(occupants.values()),
+            mine,
+            tuple(map(occupants.__getitem__, consumers)),
             down.get(provider.uuid, ()),
         )
 

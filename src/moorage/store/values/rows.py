@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter
 from sys import intern
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -133,14 +132,17 @@ BOOKING: Final = (
 )
 """The columns that rows of one booking have in common, in the order of `_booking`."""
 
-_KEY = attrgetter(*BOOKING)
+BOOKING_ROW: Final = (*BOOKING, "resource_class", "amount")
+"""The columns that rows of bookings begin with, in this order."""
+
+_COMMON: Final = len(BOOKING)
 
 
 def bookings(rows: Iterable[Any]) -> tuple[Booking, ...]:
     """Put rows, one per resource class, together to bookings, in the order of their rows."""
     amounts: dict[tuple[Any, ...], dict[str, int]] = {}
     for row in rows:
-        amounts.setdefault(_KEY(row), {})[row.resource_class] = row.amount
+        amounts.setdefault(row[:_COMMON], {})[row[_COMMON]] = row[_COMMON + 1]
     return tuple(_booking(key, found) for key, found in amounts.items())
 
 
@@ -156,7 +158,7 @@ def as_read(one: Booking) -> Booking:
 @lru_cache(maxsize=65_536)
 def _shared_amounts(*items: tuple[str, int]) -> Amounts:
     """One object for all bookings of equal amounts: a snapshot holds hundreds of thousands."""
-    return MappingProxyType(dict(items))
+    return MappingProxyType(dict(sorted(items)))
 
 
 @lru_cache(maxsize=65_536)
@@ -170,7 +172,7 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
     return Booking(
         who,
         intern(where),
-        _shared_amounts(*sorted(amounts.items())),
+        _shared_amounts(*amounts.items()),
         _shared_period(start, end),
         _STATES[state],
         lapses_at,
