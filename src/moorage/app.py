@@ -28,7 +28,7 @@ from moorage.http.cors import with_cors
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.metrics_page import PATH, MetricsPage
 from moorage.http.planner_client import PlannerClient
-from moorage.http.process_status import ProcessStatus
+from moorage.http.process_status import Column, ProcessStatus
 from moorage.http.proxy_headers import with_proxies
 from moorage.http.system_routes import ApiVersion, SystemRoutes
 from moorage.policies.registry import discover
@@ -204,6 +204,7 @@ def application(config: Mapping[str, Any]) -> Application:
     show signs of life (descriptor of `ProcessStatus`), and the worker's own name.
     """
     own = _Process.of(config, plans=False)
+    ProcessStatus(config["status"]).worker(int(config["worker"]))[Column.OPENED] = 1
     env, health, metrics, settings = own.env, own.health, own.metrics, own.settings
     monitor = own.start_health_monitor()
     failures = FailureLog()
@@ -233,10 +234,11 @@ def planner(config: Mapping[str, Any]) -> Mapping[str, Application]:
     """The dialects of a planner process, by the names of their mounts.
 
     `config` is that of `application`. Callers are known and admitted by the HTTP workers. The first
-    of these opens the database, and migrates it if need be; it is waited for.
+    of these opens the database, and migrates it if need be; that is waited for, so that both load
+    the ledger at the same time.
     """
     status = ProcessStatus(config["status"])
-    while not status.up(status.workers):
+    while not any(row[Column.OPENED] for row in status.workers):
         time.sleep(_WAITING_SECONDS)
     own = _Process.of(config, plans=True)
     own.start_health_monitor()

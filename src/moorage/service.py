@@ -311,7 +311,7 @@ def _http_workers(
 def _planners(
     settings: Settings, given: Mapping[str, object], queue: int, status: int
 ) -> Iterator[Program]:
-    """They start at once, and open the database after the first HTTP worker has."""
+    """The first opens the database after the first HTTP worker has; the others start after both."""
     config = {
         "application": "moorage.app:planner",
         "settings": given,
@@ -322,12 +322,13 @@ def _planners(
         "status": status,
     }
     rows = ProcessStatus(status)
-    for _ in range(settings.planners.processes):
+    for number in range(settings.planners.processes):
         yield Program(
             _PLANNER,
             "moorage.http.planner_process:main",
             config,
             (queue, status),
+            waits=number > 0,
             serves_others=True,
             status=rows.planner,
             silence=settings.server.silence,

@@ -37,7 +37,7 @@ _ALLOCATED: Final = BookingState.ALLOCATED
 """Looked up once: a look at a member of an enumeration is a call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Booking:
     """Amounts of resource classes that `consumer` takes from `provider` over `period`.
 
@@ -45,23 +45,26 @@ class Booking:
     so nothing else can be promised behind it. `lapses_at` is when the booking vanishes by
     itself unless claimed; an allocation never lapses. Both bounds are half-open: at
     `lapses_at` the booking no longer exists.
+
+    It does not change; the type checker sees to that. A `frozen` dataclass takes six times as long
+    to make, and a snapshot has hundreds of thousands.
     """
 
-    consumer: str
-    provider: str
-    amounts: Amounts
-    period: Period
-    state: BookingState = BookingState.ALLOCATED
-    lapses_at: Instant = FOREVER
-    binding: Binding = Binding.BOUND
-    decision: str | None = None
-    preemptible: bool = False
+    consumer: Final[str]
+    provider: Final[str]
+    amounts: Final[Amounts]
+    period: Final[Period]
+    state: Final[BookingState] = BookingState.ALLOCATED
+    lapses_at: Final[Instant] = FOREVER
+    binding: Final[Binding] = Binding.BOUND
+    decision: Final[str | None] = None
+    preemptible: Final[bool] = False
     """Whether its owner agreed that it ends for a lease that needs the place."""
-    yields_to: str | None = None
+    yields_to: Final[str | None] = None
     """The lease for which it ends before its time."""
-    declared_end: Instant | None = None
+    declared_end: Final[Instant | None] = None
     """Where it ends early, for a lease or as its host goes, the end that it had before."""
-    priority: int = 0
+    priority: Final[int] = 0
     """Its lease's; of a preemptible stay: those with less end for a lease before it does."""
 
     def live(self, now: Instant) -> bool:

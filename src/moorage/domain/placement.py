@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Level, Topology
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Occupant:
-    """A foreign consumer on a host, and its owner."""
+    """A foreign consumer on a host, and its owner; does not change, as a `Booking` does not."""
 
-    consumer: str
-    project_id: str
-    tags: frozenset[str] = frozenset()
+    consumer: Final[str]
+    project_id: Final[str]
+    tags: Final[frozenset[str]] = frozenset()
 
 
 class PolicyView(Protocol):

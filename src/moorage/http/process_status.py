@@ -41,11 +41,13 @@ class Column(IntEnum):
     """Bodies refused because too many bytes were arriving, since the service started."""
     REPLACED = 7
     """Processes killed because they showed no sign of life, since the service started."""
+    OPENED = 8
+    """1 if it has opened the database, and migrated it where needed; HTTP workers only."""
 
 
 _OF_THE_PROCESS: Final = (
     *(Column.BEATS, Column.ACCEPTS, Column.CONNECTIONS),
-    *(Column.UNSENT, Column.ARRIVING),
+    *(Column.UNSENT, Column.ARRIVING, Column.OPENED),
 )
 """What a new process in the place of an old one begins with 0."""
 

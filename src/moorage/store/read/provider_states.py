@@ -76,7 +76,7 @@ def every_state(connection: Session) -> Iterator[ProviderState]:
     # A part at a time: all rows at once would take as much memory as what is made of them.
     for start in range(0, len(uuids), IN_LIST):
         found = connection.ask(*_questions(uuids[start : start + IN_LIST]))
-        yield from _states(*found, occupants)
+        yield from _states(found, occupants)
 
 
 def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]:
@@ -85,7 +85,7 @@ def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]
         *found, occupants = connection.ask(
             *_questions(some), (_OCCUPANTS_OF_SOME, {"providers": some})
         )
-        yield from _states(*found, _occupants(occupants))
+        yield from _states(found, _occupants(occupants))
 
 
 def _questions(uuids: Sequence[str]) -> Iterator[Question]:
@@ -102,17 +102,11 @@ def _questions(uuids: Sequence[str]) -> Iterator[Question]:
 
 
 def _states(
-    providers: Iterable[Any],
-    inventories: Iterable[Any],
-    traits: Iterable[Any],
-    aggregates: Iterable[Any],
-    bookings: Iterable[Any],
-    away: Iterable[Any],
-    occupants: Mapping[str, Occupant],
+    found: Sequence[Iterable[Any]], occupants: Mapping[str, Occupant]
 ) -> Iterator[ProviderState]:
-    """The states that these rows tell, oldest provider first."""
-    found = _assembled(providers, inventories, traits, aggregates)
-    return _booked(found, bookings, occupants, _down(away))
+    """The states that the answers to `_questions` tell, oldest provider first."""
+    *parts, bookings, away = found
+    return _booked(_assembled(*parts), bookings, occupants, _down(away))
 
 
 def _occupants(every: Iterable[Any]) -> dict[str, Occupant]:
