@@ -33,7 +33,8 @@ to try it:
   moorage ensemble show shop --map
 on a cloud: set OS_CLOUD, or the OS_ variables, as for every OpenStack client.
 Help of a command: moorage ensemble create --help. Ids may be shortened.
-Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise.
+Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden,
+  6 not found, 1 otherwise.
 """
 BROKEN_PIPE: Final = 141
 _LIKELY: Final = 4
