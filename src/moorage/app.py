@@ -233,9 +233,9 @@ def application(config: Mapping[str, Any]) -> Application:
 def planner(config: Mapping[str, Any]) -> Mapping[str, Application]:
     """The dialects of a planner process, by the names of their mounts.
 
-    `config` is that of `application`. Callers are known and admitted by the HTTP workers. The first
-    of these opens the database, and migrates it if need be; that is waited for, so that both load
-    the ledger at the same time.
+    `config` is that of `application`. Callers are known and admitted by the HTTP workers. At the
+    start of a service the first of these opens the database, and migrates it if need be; that is
+    waited for, and both then load the ledger at the same time.
     """
     status = ProcessStatus(config["status"])
     while not any(row[Column.OPENED] for row in status.workers):

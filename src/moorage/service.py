@@ -41,7 +41,8 @@ _log = logging.getLogger(__name__)
 _HTTP_WORKER: Final = "HTTP worker"
 _PLANNER: Final = "planner"
 _PLANNER_SECONDS: Final = 120.0
-"""How long a service that answers waits for its first planner before it says that it is ready."""
+"""How long a service that answers waits for its first planner: then it says that it is ready, and
+starts what waits for that, such as the other planners."""
 _TICK: Final = 0.05
 _PLANNER_QUEUE: Final = 1024
 """Requests that may wait for a planner while one starts; HTTP workers admit only so many."""
@@ -311,7 +312,10 @@ def _http_workers(
 def _planners(
     settings: Settings, given: Mapping[str, object], queue: int, status: int
 ) -> Iterator[Program]:
-    """The first opens the database after the first HTTP worker has; the others start after both."""
+    """The first opens the database after the first HTTP worker has.
+
+    The others start once the service answers and the first is up.
+    """
     config = {
         "application": "moorage.app:planner",
         "settings": given,

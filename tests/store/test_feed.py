@@ -1,12 +1,15 @@
 """The feed: by difference while the log reaches back, from scratch when it does not."""
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
+from tests.store.hosts import claim, host, opened, used
 
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider
+from moorage.domain.placement import Occupant
 from moorage.store import open_store
 from moorage.store.changelog import single_writer
 from moorage.store.read import provider_states
@@ -76,3 +79,30 @@ def test_a_difference_loads_only_what_changed(
     store.snapshot()
     assert loaded == ["b", "d"], "nothing is loaded when nothing changed"
     store.close()
+
+
+def test_a_load_keeps_one_text_for_each_consumer(tmp_path: Path) -> None:
+    with opened(f"sqlite:///{tmp_path / 'ledger.db'}") as store:
+        host(store, "a")
+        store.commit(claim("server"))
+    with opened(f"sqlite:///{tmp_path / 'ledger.db'}") as store:
+        state = store.snapshot().state(0)
+        assert state.occupants[0].consumer is state.bookings[0].consumer
+
+
+def test_bookings_of_a_consumer_that_somebody_deleted_count_and_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "ledger.db"
+    with opened(f"sqlite:///{file}") as store:
+        host(store, "a")
+        store.commit(claim("server"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM consumers")
+    with opened(f"sqlite:///{file}") as store:
+        assert used(store) == 1
+        assert store.snapshot().state(0).occupants == (Occupant("server", ""),)
+        [told] = {record.getMessage() for record in caplog.records}
+        assert "consumer server has bookings and no row" in told
+        store.commit(claim("other"))
+        assert used(store) == 2

@@ -138,12 +138,21 @@ BOOKING_ROW: Final = (*BOOKING, "resource_class", "amount")
 _COMMON: Final = len(BOOKING)
 
 
-def bookings(rows: Iterable[Any]) -> tuple[Booking, ...]:
-    """Put rows, one per resource class, together to bookings, in the order of their rows."""
+def bookings(
+    rows: Iterable[Any], occupants: Mapping[str, Occupant] | None = None
+) -> tuple[Booking, ...]:
+    """Put rows, one per resource class, together to bookings, in the order of their rows.
+
+    With `occupants`, by consumer, bookings share the texts of their consumers with them.
+    """
     amounts: dict[tuple[Any, ...], dict[str, int]] = {}
     for row in rows:
         amounts.setdefault(row[:_COMMON], {})[row[_COMMON]] = row[_COMMON + 1]
-    return tuple(_booking(key, found) for key, found in amounts.items())
+    if occupants is None:
+        return tuple(_booking(key, found) for key, found in amounts.items())
+    return tuple(
+        _booking((occupants[key[0]].consumer, *key[1:]), found) for key, found in amounts.items()
+    )
 
 
 def as_read(one: Booking) -> Booking:
