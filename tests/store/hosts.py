@@ -1,7 +1,7 @@
 """Hosts, claims of them, and what readers see: for the tests of stores and databases."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -15,9 +15,8 @@ from moorage.store.read import provider_states
 @contextmanager
 def opened(url: str) -> Iterator[Ledger]:
     """A ledger, for a while."""
-    store = open_store(url)
-    yield store
-    store.close()
+    with closing(open_store(url)) as store:
+        yield store
 
 
 def host(store: Ledger, name: str, total: int = 1_000_000) -> None:
