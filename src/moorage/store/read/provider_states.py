@@ -113,12 +113,12 @@ def _states(
 
 
 class _Occupants(dict[str, "Occupant"]):
-    """Occupants by consumer."""
+    """Occupants by consumer; also has those whose rows are missing, and logs them."""
 
     def __missing__(self, consumer: str) -> Occupant:
-        """One that somebody has deleted from the tables: what it has booked is taken all the same.
+        """A consumer with bookings but no row in `consumers`; its bookings count as all others.
 
-        No commit deletes a consumer with bookings.
+        No commit leaves one; rows that were deleted by hand do.
         """
         _log.error(
             "the ledger is damaged: consumer %s has bookings and no row in `consumers`;"
