@@ -3,11 +3,13 @@
 import sys
 import tracemalloc
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.domain import deadline
 from moorage.domain.errors import InvalidDescription
 from moorage.heat import yaql_engine
 from moorage.heat.compile import Source, compile_template
@@ -59,7 +61,11 @@ DOUBLED = "let(x => [1]) -> " + "let(x => [$x, $x]) -> " * 60
         (DOUBLED + "[$x].distinct()", None),
         (DOUBLED + "$x = $x", None),
         ("range(200).select(range(200).select(range(200)))", None),
-        ("regex('(a+)+$').matches('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab')", None),
+        ("regex('(?=a)').matches(a)", None),
+        ("regex('.').replace($.data, $.data)", "a" * 4_000),
+        ("regex('.*b|.').searchAll($.data).len() + regex($.data).search(a)", "a" * 4_000),
+        ("regex(a).replace(a, '\\g<1>')", None),
+        ("regex(a)", None),
         ("generate(1, true, $ * 1000000007).last()", None),
         ("now()", None),
         ("random()", None),
@@ -85,6 +91,73 @@ def test_a_hostile_expression_ends_with_one_error(expression: str, data: Plain) 
     finally:
         tracemalloc.stop()
     assert peak < 50_000_000
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "sequence(0).len()",
+        "sequence(0, 0).len()",
+        "range(1000000000).len()",
+        "range(1000000000, 0, -1).len()",
+        "[1].cycle().len()",
+        "1.repeat().len()",
+        "1.repeat(1000000000).len()",
+        "1.repeat().repeat().flatten().len()",
+        "generate(0, true, 1).len()",
+        "generate([1], true, $.select($)).len()",
+        "[1].select(1.repeat().len())",
+        "let(x => sequence(0)) -> $x.len()",
+        "def(f, sequence(0)) -> f().len()",
+        "call(len, [1.repeat()], {})",
+        "switch(true => [1].cycle().len())",
+    ],
+)
+@pytest.mark.parametrize("limit", ["work", "time"])
+def test_an_iterator_without_an_end_is_ended_by_either_limit(expression: str, limit: str) -> None:
+    if limit == "work":
+        with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
+            value_of(expression, done=MAX_WORK - 100_000)
+        return
+    ticks = count(step=0.001)  # each look at the clock takes a millisecond
+    with deadline.within(lambda: next(ticks), 1.0), pytest.raises(deadline.TimeExpired):
+        value_of(expression)
+
+
+def test_an_iterator_that_remembers_yields_the_same_again() -> None:
+    expression = "let(x => [1, 2].select($ * 2).memorize()) -> [$x.toList(), $x.toList()]"
+    assert value_of(expression)[0] == [[2, 4], [2, 4]]
+
+
+REGEX = 'int(regex("^pool-([0-9]+)$").replace($.data, "\\g<1>"))'
+NAMED = "regex('(?P<n>b)').replace($.data, '[\\g<n>]')"
+
+
+@pytest.mark.parametrize(
+    ("expression", "data", "value"),
+    [
+        (REGEX, "pool-3", 3),
+        (NAMED, "abcb", "a[b]c[b]"),
+        ("regex(b).replace($.data, x, count => 1)", "abcb", "axcb"),
+        ("$.data.replace(regex('B', ignoreCase => true), '')", "abcb", "ac"),
+        ("regex('b').replaceBy($.data, $1.value + $1.value)", "abc", "abbc"),
+        ("$.data.split(regex('([0-9])'))", "a1b2c", ["a", "1", "b", "2", "c"]),
+        ("regex(',').split($.data, maxSplit => 1)", "a,b,c", ["a", "b,c"]),
+        ("regex('[0-9]+').searchAll($.data)", "a1b22", ["1", "22"]),
+        ("regex('b(.)').search($.data, $2.value)", "abc", "c"),
+        ("regex('b(.)').search($.data, $.start)", "abc", 1),
+        ("regex(x).search($.data)", "abc", None),
+        ("$.data =~ '^a' and $.data !~ '^b'", "abc", True),
+        ("$.data =~ regex(c) and $.data.matches('b.')", "abc", True),
+        ("[isRegex(regex(a)), isRegex(a)]", None, [True, False]),
+        ("regex('(a+)+$').matches($.data)", "a" * 100 + "b", False),
+        ("[1, 2].replace(0, 5)", None, [5, 2]),
+    ],
+)
+def test_regular_expressions_and_replacements_as_in_heat(
+    expression: str, data: Plain, value: Plain
+) -> None:
+    assert value_of(expression, data)[0] == value
 
 
 def test_nested_loops_cost_what_they_take() -> None:

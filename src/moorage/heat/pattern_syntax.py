@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import re2
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 MAX_REPEAT: Final = 1000
 """Largest number in braces; RE2's own bound, for nested repetitions multiplied."""
@@ -43,6 +43,8 @@ class Pattern:
     """Whether it asks for kinds of characters, or for either case: alike only in ASCII."""
     ends: bool
     """Whether it asks for the end by `$`, which in Python stands before a last line feed, too."""
+    empty: bool
+    """Whether it may match the empty text."""
 
 
 def read(source: str) -> Pattern:
@@ -52,6 +54,8 @@ def read(source: str) -> Pattern:
         InvalidPattern: it is no regular expression.
         UnsupportedPattern: something in it has another meaning, or none, for RE2.
     """
+    if len(source) > MAX_PATTERN:
+        raise UnsupportedPattern(f"it is longer than {MAX_PATTERN} characters")
     return _Reader(source).pattern()
 
 
@@ -102,7 +106,9 @@ class _Reader:
             self._piece(self._take())
         if len(self._groups) > 1:
             raise self._invalid("a group is not closed", self._groups[-1].start)
-        return Pattern("".join(self._written), self._ascii, self._ends)
+        whole = self._groups[0]
+        whole.next_branch()
+        return Pattern("".join(self._written), self._ascii, self._ends, whole.branches)
 
     def _piece(self, character: str) -> None:
         match character:
@@ -177,12 +183,11 @@ class _Reader:
     def _group(self) -> None:
         self._groups.append(_Group(self._at))
         if not self._next_is("?"):
-            self._write("(?:", "nothing to repeat")
+            self._write("(", "nothing to repeat")
             return
         self._take()
         if self._next_is("P<"):
-            self._name()
-            self._write("(?:", "nothing to repeat")
+            self._write(f"(?P<{self._name()}>", "nothing to repeat")
             return
         start = self._at
         colon = self._source.find(":", start)
@@ -193,13 +198,14 @@ class _Reader:
         self._at = colon + 1
         self._write(f"(?{flags}:", "nothing to repeat")
 
-    def _name(self) -> None:
+    def _name(self) -> str:
         end = self._source.find(">", self._at)
         name = self._source[self._at + 2 : end]
         if end < 0 or not name.isidentifier() or name in self._names:
             raise self._invalid("a group's name that is none, or taken")
         self._names.add(name)
         self._at = end + 1
+        return name
 
     def _repeat(self, bounds: str, optional: bool, several: bool) -> None:  # noqa: FBT001 - in the order of `_braces`
         if self._repeats is not None:
@@ -333,15 +339,35 @@ class Engine(Protocol):
     def programsize(self) -> int:
         """Number of instructions."""
 
-    def match(self, text: bytes) -> Match | None:
+    @property
+    def groups(self) -> int:
+        """Number of groups that keep what they match."""
+
+    @property
+    def groupindex(self) -> Mapping[str, int]:
+        """Numbers of the groups that have names."""
+
+    def match(self, text: str) -> Match | None:
         """The match that starts at the text's start."""
+
+    def search(self, text: str, pos: int) -> Match | None:
+        """The first match that starts there or later."""
 
 
 class Match(Protocol):
     """A match."""
 
-    def end(self) -> int:
-        """Where it ends."""
+    def start(self, group: int = 0) -> int:
+        """Where it, or a group of it, starts; -1 for a group that matched nothing."""
+
+    def end(self, group: int = 0) -> int:
+        """Where it, or a group of it, ends."""
+
+    def group(self, group: int = 0) -> str | None:
+        """What it, or a group of it, matched."""
+
+    def groups(self) -> tuple[str | None, ...]:
+        """What all groups matched."""
 
 
 def matches(source: str, text: str, spend: Callable[[int], None]) -> bool:
@@ -356,11 +382,22 @@ def matches(source: str, text: str, spend: Callable[[int], None]) -> bool:
         InvalidPattern: the pattern is no regular expression.
         UnsupportedPattern: RE2 cannot match it, or might give it another meaning than Python does.
     """
-    if len(source) > MAX_PATTERN:
-        raise UnsupportedPattern(f"it is longer than {MAX_PATTERN} characters")
+    pattern = read(source)
+    check_text(pattern, source, text)
+    engine = compiled(pattern.source, never_capture=True)
+    spend(1 + engine.programsize * len(text.encode()) // STEPS_PER_VALUE)
+    found = engine.match(text)
+    return found is not None and found.end() == len(text)
+
+
+def check_text(pattern: Pattern, source: str, text: str) -> None:
+    """Refuse a text in which the engines might find something else.
+
+    Raises:
+        UnsupportedPattern: as it says, or the text is too long.
+    """
     if len(text) > MAX_TEXT:
         raise UnsupportedPattern(f"the value is longer than {MAX_TEXT} characters")
-    pattern = read(source)
     if pattern.ascii and (not (source + text).isascii() or _SPACES.intersection(text)):
         raise UnsupportedPattern(
             "kinds and cases of characters beyond ASCII are not the same everywhere"
@@ -368,23 +405,25 @@ def matches(source: str, text: str, spend: Callable[[int], None]) -> bool:
     if pattern.ends and text.endswith("\n"):
         raise UnsupportedPattern("$ before a last line feed is not supported")
     try:
-        encoded, written = text.encode(), pattern.source.encode()
+        text.encode()
     except UnicodeEncodeError as error:
         raise UnsupportedPattern("half a surrogate pair is no text") from error
-    engine = _compiled(written)
-    spend(1 + engine.programsize * len(encoded) // STEPS_PER_VALUE)
-    found = engine.match(encoded)
-    return found is not None and found.end() == len(encoded)
 
 
 @lru_cache(maxsize=64)
-def _compiled(source: bytes) -> Engine:
+def compiled(source: str, *, never_capture: bool) -> Engine:
+    """A pattern that was read, compiled; with `never_capture` no group keeps what it matches.
+
+    Raises:
+        UnsupportedPattern: RE2 cannot match it.
+    """
     options = re2.Options()
     options.max_mem = MAX_MEMORY
     options.log_errors = False
+    options.never_capture = never_capture
     try:
         engine: Engine = re2.compile(source, options)
-    except re2.error as error:
+    except (re2.error, UnicodeEncodeError) as error:
         said = str(error.args[0]) if error.args else str(error)
         raise UnsupportedPattern(f"RE2 says: {said}") from error
     return engine

@@ -2,25 +2,29 @@
 
 The library reads and evaluates them, with the limits that Heat has by default (elements of a
 collection, bytes of a value). Those do not bound the work, so here are bounds of our own: every
-call of a function costs, and so does the size of what it yields, counted through all collections.
-Left out are functions that one call makes expensive (powers, shifts), that say something else every
-time (random numbers, times), and regular expressions, which can take for ever.
+call of a function costs, so does the size of what it yields, counted through all collections, and
+so does each element that an iterator yields, whoever asks for it. Regular expressions are matched
+by RE2 (`yaql_patterns`). Left out are functions that one call makes expensive (powers, shifts), and
+that say something else every time (random numbers, times).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, wraps
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import MoorageError
+from moorage.heat import yaql_patterns
 from moorage.heat.scalars import unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from moorage.heat.yaml_tree import Plain
 
@@ -32,7 +36,11 @@ _OPTIONS: Final = {"yaql.limitIterators": 200, "yaql.memoryQuota": 10_000}
 """Heat's defaults."""
 _PER_CALL: Final = 40
 """What the call of a function costs, in values of a template."""
-_SIZE_PER_VALUE: Final = 20
+_PER_CONTEXT: Final = 10
+"""What the context costs in which a lambda is worked out, in values of a template."""
+_PER_ELEMENT: Final = 2
+"""What an element of an iterator costs, in values of a template."""
+_SIZE_PER_VALUE: Final = 2
 _SQUARE_PER_VALUE: Final = 400
 _LEFT_OUT: Final = ("random", "pow", "shiftBitsLeft", "shiftBitsRight")
 _MOST_DIGITS: Final = 400
@@ -54,31 +62,49 @@ class _Meter:
         Raises:
             YaqlError: it is too large.
         """
-        left = _left(value, MAX_VALUE)
-        if left < 0:
+        size = _size(value)
+        if size > MAX_VALUE:
             raise YaqlError(f"a value of more than {MAX_VALUE} elements")
-        self.spend((MAX_VALUE - left) // _SIZE_PER_VALUE)
+        self.spend(size // _SIZE_PER_VALUE)
 
 
-_meter: ContextVar[_Meter] = ContextVar("yaql meter")
+_FREE: Final = _Meter(lambda _amount: None)
+_meter: ContextVar[_Meter] = ContextVar("yaql meter", default=_FREE)
+"""Free while the library is prepared."""
 
 
-def _left(value: object, room: int) -> int:
-    """What is left of the room after the value; negative when there is too little."""
-    room -= 1
-    for one in _elements(value):
-        if room < 0:
-            break
-        room = _left(one, room)
-    return room
+@dataclass(frozen=True, slots=True)
+class _MeteredIterator(Iterator[object]):
+    """An iterator of which every element costs: it may have no end."""
+
+    source: Iterator[object]
+    meter: _Meter
+
+    def __iter__(self) -> _MeteredIterator:
+        # One that remembers what it yielded begins anew each time.
+        source = iter(self.source)
+        return self if source is self.source else _MeteredIterator(source, self.meter)
+
+    def __next__(self) -> object:
+        self.meter.spend(_PER_ELEMENT)
+        return next(self.source)
+
+    def __repr__(self) -> str:
+        return repr(self.source)
 
 
-def _elements(value: object) -> Iterable[object]:
-    if isinstance(value, list | tuple | set | frozenset):
-        return value
-    if hasattr(value, "values") and hasattr(value, "keys"):
-        return (*value.keys(), *value.values())
-    return ()
+def _size(value: object) -> int:
+    """The elements of a value, itself included; not all of them when there are too many."""
+    size, waiting = 0, [value]
+    while waiting and size <= MAX_VALUE:
+        size += 1
+        one = waiting.pop()
+        if isinstance(one, list | tuple | set | frozenset):
+            waiting.extend(one)
+        elif isinstance(one, Mapping):
+            waiting.extend(one.keys())
+            waiting.extend(one.values())
+    return size
 
 
 def is_available() -> bool:
@@ -139,48 +165,59 @@ def _library() -> _Library | None:
         return None
     language = {
         name: import_module(f"yaql.language.{name}")
-        for name in ("contexts", "conventions", "expressions", "specs")
+        for name in ("contexts", "conventions", "expressions", "specs", "yaqltypes")
     }
     context = yaql.create_context(
         context=_metered(language),
         finalizer=language["specs"].name("#finalize")(_finalized),
-        regex=False,
         datetime=False,
         yaqlized=False,
     )
-    _restrict(context)
+    _restrict(context, import_module("yaql.standard_library.regex").REGEX_TYPE)
     return _Library(yaql.YaqlFactory().create(_OPTIONS), context, language["expressions"].Statement)
 
 
 def _metered(language: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the library has no types
-    """A context that counts every look-up of a function: each call begins with one."""
+    """A context that counts look-ups of functions, and the contexts of lambdas.
+
+    Each call begins with a look-up. A lambda that only says a constant looks nothing up.
+    """
 
     class Metered(language["contexts"].Context):  # type: ignore[misc] # as above
         def collect_functions(self, *args: object, **named: object) -> object:
             _meter.get().spend(_PER_CALL)
             return super().collect_functions(*args, **named)
 
+        def create_child_context(self) -> object:
+            _meter.get().spend(_PER_CONTEXT)
+            return super().create_child_context()
+
     return Metered(convention=language["conventions"].CamelCaseConvention())
 
 
-def _restrict(context: Any) -> None:  # noqa: ANN401 - as above
-    """Leave functions out, and measure what the others yield."""
+def _restrict(context: Any, regex_type: type) -> None:  # noqa: ANN401 - as above
+    """Leave functions out, measure what the others yield, and give them patterns of our own."""
     layer = context
     while layer is not None:
         functions = layer._functions  # noqa: SLF001 - the library lists them nowhere else
         for name in _LEFT_OUT:
             functions.pop(name, None)
-        for name, definitions in functions.items():
-            for one in definitions:
-                one.payload = _measured(_BOUNDED.get((name, one.payload.__name__), one.payload))
+        for one in chain.from_iterable(functions.values()):
+            for parameter in one.parameters.values():
+                if getattr(parameter.value_type, "python_type", None) is regex_type:
+                    parameter.value_type.python_type = yaql_patterns.Regex
+            one.payload = _measured(_BOUNDED.get(_full_name(one.payload), one.payload))
         layer = layer.parent
 
 
 def _measured(function: Callable[..., object]) -> Callable[..., object]:
     @wraps(function)
     def measured(*args: object, **named: object) -> object:
+        meter = _meter.get()
         found = function(*args, **named)
-        _meter.get().measure(found)
+        if isinstance(found, Iterator):
+            return _MeteredIterator(found, meter)
+        meter.measure(found)
         return found
 
     return measured
@@ -219,14 +256,55 @@ def _round(number: float, ndigits: int = 0) -> float:
     return round(number, ndigits)
 
 
-_BOUNDED: Final[Mapping[tuple[str, str], Callable[..., object]]] = {
-    ("replace", "replace"): _replace,
-    ("replace", "replace_with_dict"): _replace_each,
-    ("round", "round_"): _round,
-    ("#operator_*", "list_by_int"): _list_times,
-    ("#operator_*", "int_by_list"): _times_list,
+def _regex(
+    pattern: str,
+    ignore_case: bool = False,  # noqa: FBT001, FBT002 - as the library hands it in
+    multi_line: bool = False,  # noqa: FBT001, FBT002
+    dot_all: bool = False,  # noqa: FBT001, FBT002
+) -> yaql_patterns.Regex:
+    return yaql_patterns.regex(
+        _meter.get().spend,
+        pattern,
+        ignore_case=ignore_case,
+        multi_line=multi_line,
+        dot_all=dot_all,
+    )
+
+
+def _matches(string: str, regexp: str) -> bool:
+    return _regex(regexp).search(string) is not None
+
+
+def _matches_operator(string: str, pattern: str) -> bool:
+    return _matches(string, pattern)
+
+
+def _matches_not_operator(string: str, pattern: str) -> bool:
+    return not _matches(string, pattern)
+
+
+def _is_regex(value: object) -> bool:
+    return isinstance(value, yaql_patterns.Regex)
+
+
+_BOUNDED: Final[Mapping[str, Callable[..., object]]] = {
+    "strings.replace": _replace,
+    "strings.replace_with_dict": _replace_each,
+    "math.round_": _round,
+    "collections.list_by_int": _list_times,
+    "collections.int_by_list": _times_list,
+    "regex.regex": _regex,
+    "regex.matches_": _matches,
+    "regex.matches_operator_string": _matches_operator,
+    "regex.not_matches_operator_string": _matches_not_operator,
+    "regex.is_regex": _is_regex,
 }
-"""Names of functions, in the language and in the library -> bounded ones that do the same."""
+"""Modules and functions of the library -> bounded functions that do the same."""
+
+
+def _full_name(function: Callable[..., object]) -> str:
+    """The name of a function of the library, with its module."""
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
 
 def _finalized(obj: object) -> Plain:
