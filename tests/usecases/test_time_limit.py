@@ -9,7 +9,9 @@ import pytest
 from moorage.domain import deadline
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.requests import EnsembleRequest, Objective
-from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle, binding_classes, elements
+from moorage.engine.explain.conflict_classes import binding_classes
+from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle
+from moorage.engine.explain.elements import elements
 from moorage.engine.joint.build import build
 from moorage.engine.joint.problem import Outcome, Problem
 from moorage.solver.cpsat import CpSat

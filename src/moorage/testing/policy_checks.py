@@ -106,7 +106,7 @@ def example_fleet(foreign: tuple[str, ...]) -> TerrainView:
     ]
     fleet = terrain(hosts, topology)
     everywhere = fleet.capacity[:, 0] > 0
-    return TerrainView(fleet, PROJECT, frozenset(), {"m": everywhere})
+    return TerrainView(fleet, PROJECT, frozenset(), lambda: {"m": everywhere})
 
 
 def check_schema(policy: type[Policy]) -> None:

@@ -15,7 +15,8 @@ from moorage.domain.ensembles import MemberName
 from moorage.domain.explain import Element, EnsembleChange, Stage
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
-from moorage.engine.explain.conflicts import any_placement, elements, without_elements
+from moorage.engine.explain.conflicts import any_placement
+from moorage.engine.explain.elements import elements, without_elements
 from moorage.engine.explain.refusal import RefusalExplanation, explain
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Problem, Verdict

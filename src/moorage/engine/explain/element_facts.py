@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.engine.devices.slot_requirements import describe_group
-from moorage.engine.explain.conflicts import (
-    AGGREGATES,
-    CLOSED,
-    DEVICES,
-    POLICY,
-    RESOURCES,
-    groups_key,
-)
+from moorage.engine.explain.conflict_classes import groups_key
+from moorage.engine.explain.elements import AGGREGATES, CLOSED, DEVICES, POLICY, RESOURCES
 from moorage.engine.joint.domain_counters import closed_domains
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.engine.joint.problem_index import index_problem

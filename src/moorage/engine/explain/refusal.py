@@ -10,16 +10,10 @@ from moorage.domain import deadline
 from moorage.domain.disclosure import EXACT
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.explain import Conflict, Stage
-from moorage.engine.explain.conflicts import (
-    POLICY,
-    DeletionFilter,
-    Oracle,
-    binding_classes,
-    elements,
-    on_empty_hosts,
-    without_elements,
-)
+from moorage.engine.explain.conflict_classes import binding_classes
+from moorage.engine.explain.conflicts import DeletionFilter, Oracle
 from moorage.engine.explain.element_facts import demand_text, fleet_facts, policy_rejections
+from moorage.engine.explain.elements import POLICY, elements, on_empty_hosts, without_elements
 from moorage.engine.explain.relaxations import find_relaxations
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.explain import EnsembleChange, Relaxation
 from moorage.domain.period import SECOND
-from moorage.engine.explain.conflicts import (
+from moorage.engine.explain.conflicts import any_placement
+from moorage.engine.explain.elements import (
     AGGREGATES,
     CLOSED,
     DEVICES,
     POLICY,
     TRAITS,
-    any_placement,
     without_group,
 )
 from moorage.engine.joint.build import build_on_terrain

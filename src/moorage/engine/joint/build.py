@@ -27,7 +27,7 @@ from moorage.engine.joint.standing_violations import relax_for_standing
 from moorage.engine.joint.terrain import cut_terrain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -101,8 +101,7 @@ def build_on_terrain(
 ) -> BuiltProblem:
     """Build the joint problem of a request on a terrain made for it or for a larger request.
 
-    If `policy_view` is given, it decides eligibility instead of the request's own roles:
-    explanations leave out parts of a request without changing the meaning of its policies.
+    If `policy_view` is given, it decides eligibility instead of the request's own roles and fences.
     """
     alternatives = alternatives_of(request)
     plain = request if alternatives is None else alternatives.plain
@@ -111,7 +110,7 @@ def build_on_terrain(
     passes = filters_by_role(terrain, roles, devices, closed)
     resolved = resolve_policies(request, terrain.topology)
     policy_view = policy_view or _policy_view(
-        request, terrain, eligible_rows(terrain, roles, devices), alternatives, resolved
+        request, terrain, roles, lambda: devices, alternatives, resolved
     )
     posted = tuple(_primitives(resolved, policy_view))
     standing: Mapping[str, StandingViolation] = {}
@@ -144,36 +143,52 @@ def build_on_terrain(
     )
 
 
-def policy_view_of(request: EnsembleRequest, terrain: Terrain) -> TerrainView:
-    """The policies' view of the fleet for a request."""
+def policy_view_of(
+    request: EnsembleRequest, terrain: Terrain, *, larger: TerrainView | None = None
+) -> TerrainView:
+    """The policies' view of the fleet for a request, or for a part of the request of `larger`."""
     alternatives = alternatives_of(request)
     plain = request if alternatives is None else alternatives.plain
     roles = _used_roles(plain)
-    eligible = eligible_rows(terrain, roles, _device_constraints(plain, terrain, roles))
     resolved = resolve_policies(request, terrain.topology)
-    return _policy_view(request, terrain, eligible, alternatives, resolved)
+    return _policy_view(
+        request,
+        terrain,
+        roles,
+        lambda: _device_constraints(plain, terrain, roles),
+        alternatives,
+        resolved,
+        larger,
+    )
 
 
-def _policy_view(
+def _policy_view(  # noqa: PLR0913, PLR0917 - the parts of a problem that policies see
     request: EnsembleRequest,
     terrain: Terrain,
-    eligible: Mapping[str, Bools],
+    roles: list[Role],
+    devices: Callable[[], DeviceConstraints | None],
     alternatives: Alternatives | None,
     resolved: tuple[PolicyRule, ...],
+    larger: TerrainView | None = None,
 ) -> TerrainView:
-    if alternatives is not None:
-        eligible = {
-            role: np.logical_or.reduce([eligible[name] for name in names if name in eligible])
+    def eligible() -> Mapping[str, Bools]:
+        found = eligible_rows(terrain, roles, devices())
+        if alternatives is None:
+            return found
+        return {
+            role: np.logical_or.reduce([found[name] for name in names if name in found])
             for role, names in alternatives.roles.items()
-            if any(name in eligible for name in names)
+            if any(name in found for name in names)
         }
+
     return TerrainView(
         terrain=terrain,
         project_id=request.project_id,
         own=request.own_consumers | request.released,
-        eligible_rows=eligible,
+        find_eligible=eligible,
         fences=fence_rules(resolved),
         references=request.references,
+        larger=larger,
     )
 
 

@@ -101,6 +101,26 @@ def device_filters(
     yield DEVICES, alone.feasible | alone.undecided | ~each
 
 
+def filters_without_size(
+    role: Role, constraints: DeviceConstraints, aggregates: Mapping[str, Bools]
+) -> Iterator[tuple[str, Bools]]:
+    """The filters of hosts for a role without resources of its own: reason id and mask [H].
+
+    Some provider of the host, or shared with it, has a trait of each set; one of them, or the host,
+    is in an aggregate of each. `aggregates` are those of hosts.
+    """
+    if role.resources or role.of_one_provider:
+        return
+    found, devices = _HostMasks(constraints.proof), constraints.proof.devices
+    for any_of in role.required:
+        gives = np.logical_or.reduce([devices.has_trait(trait) for trait in any_of])
+        yield f"trait:{'|'.join(sorted(any_of))}", found.any_of(gives, gives)
+    for any_of in role.member_of:
+        gives = devices.in_any_aggregate(any_of)
+        roots = [aggregates[uuid] for uuid in any_of if uuid in aggregates]
+        yield "aggregate", np.logical_or.reduce([found.any_of(gives, gives), *roots])
+
+
 class _HostMasks:
     """Turns masks over devices into masks over hosts: whether a usable provider is in them."""
 
@@ -109,7 +129,8 @@ class _HostMasks:
         self._hosts = proof.host_count
         self._row, self._position, self._borrowed = proof.devices.accessible
 
-    def _any(self, own: Bools, lends: Bools) -> Bools:
+    def any_of(self, own: Bools, lends: Bools) -> Bools:
+        """[H] whether a provider of the host is in `own` [P], or one that it may use in `lends`."""
         passes = np.where(self._borrowed, lends[self._position], own[self._position])
         found = np.zeros(self._hosts, dtype=np.bool_)
         found[self._row[passes]] = True
@@ -123,28 +144,28 @@ class _HostMasks:
         }
         for name, amount in role.resources.items():
             obeys = obeys_units(devices, devices.classes.index(name), amount)
-            yield f"unit:{name}", self._any(obeys, obeys)
+            yield f"unit:{name}", self.any_of(obeys, obeys)
         if not has:
             return
         for any_of in role.required:
             gives = np.logical_or.reduce([*has.values()]) & np.logical_or.reduce(
                 [devices.has_trait(trait) for trait in any_of]
             )
-            yield f"trait:{'|'.join(sorted(any_of))}", self._any(gives, gives)
+            yield f"trait:{'|'.join(sorted(any_of))}", self.any_of(gives, gives)
         for trait in sorted(role.forbidden):
             for mask in has.values():
                 free_of = mask & ~devices.has_trait(trait)
-                yield f"forbidden:{trait}", self._any(free_of, free_of)
+                yield f"forbidden:{trait}", self.any_of(free_of, free_of)
 
     def of_slot(self, slot: Slot) -> Iterator[tuple[str, Bools]]:
         """Whether a provider may serve the slot, and whether one has enough free."""
         reason = f"{DEVICES}:{slot.group}" if slot.group else "aggregate"
-        able = self._any(slot.own, slot.lends)
+        able = self.any_of(slot.own, slot.lends)
         yield reason, able
         for k, amount in slot.amounts:
             room = self._devices.free[:, k] >= amount
             name = self._devices.classes[k]
-            yield f"capacity:{name}", self._any(slot.own & room, slot.lends & room) | ~able
+            yield f"capacity:{name}", self.any_of(slot.own & room, slot.lends & room) | ~able
 
 
 def _slot_columns(proof: Proof) -> Iterator[tuple[str, Ints, Ints]]:

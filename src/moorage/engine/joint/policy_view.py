@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,18 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
+_ELIGIBLE: Final = "eligible"
+
+
+class Posted(NamedTuple):
+    """The primitives that a rule posted, and whether they depend on the rest of the request."""
+
+    rule: PolicyRule
+    primitives: tuple[Primitive, ...]
+    depends: bool
+    """Whether eligible hosts, so the sizes and filters of roles or other policies, decided them."""
+
+
 @dataclass(frozen=True, eq=False)
 class TerrainView:
     """A terrain with what depends on the request: eligible hosts and foreign consumers."""
@@ -37,16 +49,25 @@ class TerrainView:
     """The project of the ensemble that is placed."""
     own: frozenset[str]
     """Consumers that are not foreign: the ensemble's own."""
-    eligible_rows: Mapping[str, Bools]
-    """Role -> [H] hosts that could hold one member if they were empty."""
+    find_eligible: Callable[[], Mapping[str, Bools]]
+    """Computes `eligible_rows`, which few policies need."""
     fences: tuple[PolicyRule, ...] = ()
     """The required fences and bans of the request."""
     references: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Id of another ensemble to which policies refer -> UUIDs of its members' hosts."""
+    larger: TerrainView | None = None
+    """The view of the request of which this one is a part, on the same terrain."""
     _cache: dict[object, object] = field(default_factory=dict)
-    _posted: dict[str, tuple[PolicyRule, tuple[Primitive, ...]]] = field(default_factory=dict)
+    _posted: dict[str, Posted] = field(default_factory=dict)
+    _read: set[str] = field(default_factory=set)
+    """`_ELIGIBLE`, if eligible hosts or domains were read since a rule began to post."""
     read_occupants_of: set[int] = field(default_factory=set)
     """Rows whose occupants were read through `foreign_consumers`; the answers depend on them."""
+
+    @cached_property
+    def eligible_rows(self) -> Mapping[str, Bools]:
+        """Role -> [H] hosts that could hold one member if they were empty."""
+        return self.find_eligible()
 
     @property
     def topology(self) -> Topology:
@@ -68,6 +89,7 @@ class TerrainView:
 
     def eligible(self, member: MemberName) -> frozenset[int]:
         """Hosts that could hold the member if they were empty."""
+        self._read.add(_ELIGIBLE)
         found = self._cache.get(member.role)
         if found is None:
             rows = np.flatnonzero(self.eligible_rows[member.role])
@@ -86,6 +108,7 @@ class TerrainView:
         self, members: Sequence[MemberName], level: Level, *, fenced: bool = False
     ) -> frozenset[int]:
         """Domains with at least one host that is eligible for one of the members."""
+        self._read.add(_ELIGIBLE)
         kinds = {(member.role, self._fences_of(member) if fenced else ()) for member in members}
         key = level, frozenset(kinds)
         found = self._cache.get(key)
@@ -121,12 +144,28 @@ class TerrainView:
         return tuple(one for one in posted if isinstance(one, OnlyOn | NeverOn))
 
     def posted(self, rule: PolicyRule) -> tuple[Primitive, ...]:
-        """The primitives that a rule posts, which are the same whatever else is asked."""
-        known, found = self._posted.get(rule.statement.name, (None, ()))
-        if known != rule:
-            found = tuple(rule.post(self))
-            self._posted[rule.statement.name] = rule, found
-        return found
+        """The primitives that a rule posts."""
+        return self._posting(rule).primitives
+
+    def depends(self, rule: PolicyRule) -> bool:
+        """Whether what a rule posts depends on the rest of the request."""
+        return self._posting(rule).depends
+
+    def _posting(self, rule: PolicyRule) -> Posted:
+        name = rule.statement.name
+        known = self._posted.get(name)
+        if known is not None and known.rule == rule:
+            return known
+        if self.larger is not None:
+            known = self.larger._posted.get(name)  # noqa: SLF001 - another of this class
+        if known is None or known.rule != rule or known.depends:
+            before = frozenset(self._read)
+            self._read.clear()
+            primitives = tuple(rule.post(self))
+            known = Posted(rule, primitives, depends=_ELIGIBLE in self._read)
+            self._read.update(before)
+        self._posted[name] = known
+        return known
 
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Hosts with one of the names, or in a domain or aggregate with one of them."""

@@ -17,8 +17,10 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, SECOND, Period, format_instant, from_now_on
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
-from moorage.engine.explain.conflicts import CLOSED, POLICY, DeletionFilter, Oracle, binding_classes
+from moorage.engine.explain.conflict_classes import binding_classes
+from moorage.engine.explain.conflicts import DeletionFilter, Oracle
 from moorage.engine.explain.element_facts import demand_text, fleet_facts
+from moorage.engine.explain.elements import CLOSED, POLICY
 from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.terrain import cut_terrain

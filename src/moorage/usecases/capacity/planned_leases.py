@@ -17,8 +17,10 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.errors import Busy
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.explain.conflicts import CLOSED, POLICY, DeletionFilter, Oracle, binding_classes
+from moorage.engine.explain.conflict_classes import binding_classes
+from moorage.engine.explain.conflicts import DeletionFilter, Oracle
 from moorage.engine.explain.element_facts import demand_text, fleet_facts
+from moorage.engine.explain.elements import CLOSED, POLICY
 from moorage.engine.joint.build import build
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.state.overlay import with_bookings

@@ -15,7 +15,8 @@ from moorage.domain.errors import DuplicateName, Infeasible
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.quotas import QuotaName
 from moorage.domain.requests import Objective
-from moorage.engine.explain.conflicts import Oracle, on_empty_hosts
+from moorage.engine.explain.conflicts import Oracle
+from moorage.engine.explain.elements import on_empty_hosts
 from moorage.engine.joint.build import build
 from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
 from moorage.usecases.decide.member_places import locate_members

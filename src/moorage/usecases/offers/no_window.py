@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.explain import Stage
 from moorage.domain.period import SECOND, format_instant
-from moorage.engine.explain.conflicts import Oracle, on_empty_hosts
+from moorage.engine.explain.conflicts import Oracle
+from moorage.engine.explain.elements import on_empty_hosts
 from moorage.usecases.refusals.alternatives import with_alternatives
 from moorage.usecases.refusals.explanation import (
     UNTRIED,

@@ -12,7 +12,8 @@ from moorage.domain.deadline import TimeExpired
 from moorage.domain.errors import Infeasible, NotFound
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.period import SECOND
-from moorage.engine.explain.conflicts import Core, Oracle, on_empty_hosts
+from moorage.engine.explain.conflicts import Core, Oracle
+from moorage.engine.explain.elements import on_empty_hosts
 from moorage.engine.explain.refusal import INFEASIBLE, RefusalExplanation, explain
 from moorage.engine.explain.relaxations import find_relaxations, relaxations_with_room
 from moorage.engine.joint.instance import dumps_request

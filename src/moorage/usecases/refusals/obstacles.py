@@ -12,7 +12,8 @@ from moorage.domain.disclosure import EXACT, Disclosure
 from moorage.domain.explain import Conflict, Element, Explanation, Stage
 from moorage.domain.period import FOREVER, SECOND, format_instant
 from moorage.domain.words import counted
-from moorage.engine.explain.conflicts import Oracle, on_empty_hosts
+from moorage.engine.explain.conflicts import Oracle
+from moorage.engine.explain.elements import on_empty_hosts
 from moorage.engine.explain.refusal import INFEASIBLE
 from moorage.engine.state.overlay import first_shortage
 

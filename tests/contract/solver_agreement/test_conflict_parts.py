@@ -1,0 +1,136 @@
+"""Conflicts that are called minimal, with each part asked as a request of its own.
+
+An exhaustive search judges the parts.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain, combinations
+from types import MappingProxyType
+
+import pytest
+
+from moorage.domain.ensembles import Role
+from moorage.domain.explain import Element
+from moorage.domain.period import SECOND
+from moorage.domain.requests import EnsembleRequest
+from moorage.engine.explain.conflicts import any_placement
+from moorage.engine.explain.elements import elements
+from moorage.engine.explain.refusal import explain
+from moorage.engine.joint.build import BuiltProblem, build, build_on_terrain
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.proved_solve import solve
+from moorage.solver.cpsat import CpSat
+from moorage.solver.exhaustive import Exhaustive
+from moorage.solver.portfolio import Portfolio
+from moorage.testing.problems import PARAMETERS, random_built
+from moorage.testing.trees import random_members, snapshot
+
+Build = Callable[[EnsembleRequest], BuiltProblem]
+Case = tuple[BuiltProblem, Build]
+EVEN = MappingProxyType({name: PARAMETERS[name] for name in ("spread", "fence", "ban")})
+"""The policies of which one changes what another means."""
+
+
+def of_hosts(seed: int) -> Case:
+    built = random_built(seed, partial=seed % 3 == 0)
+    return built, lambda one: build_on_terrain(one, built.terrain)
+
+
+def of_even_domains(seed: int) -> Case:
+    built = random_built(seed, parameters=EVEN, hosts=4, members=4, policies=3)
+    return built, lambda one: build_on_terrain(one, built.terrain)
+
+
+def of_slices(seed: int) -> Case:
+    built = random_built(seed, hosts=3, members=4, policies=3, servers=1 + seed % 4)
+    return built, lambda one: build_on_terrain(one, built.terrain)
+
+
+def of_devices(seed: int) -> Case:
+    nodes, request, topology = random_members(seed)
+    # Some ask for what no provider has.
+    roles = tuple(
+        replace(one, required=(*one.required, frozenset({"T", "U"} if seed % 4 else {"V"})))
+        if one.resources and (seed + number) % 5 == 0
+        else one
+        for number, one in enumerate(request.roles)
+    )
+    ledger = snapshot(nodes, topology)
+    built = build(replace(request, roles=roles), ledger)
+
+    def ask(one: EnsembleRequest) -> BuiltProblem:
+        # Nobody can ask for members that take nothing.
+        takes = all(each.resources or each.groups for each in one.every_choice)
+        return build(one, ledger) if takes else build_on_terrain(one, built.terrain)
+
+    return built, ask
+
+
+def feasible(built: BuiltProblem) -> bool | None:
+    """None: the proof of devices gives up before every assignment is tried."""
+    bare = any_placement(built.problem)
+    for solver in (Exhaustive(), Portfolio(CpSat())):
+        found = solve(solver, bare, time_limit=60 * SECOND, seed=0)
+        if found.verdict is not Verdict.UNKNOWN:
+            return found.verdict is Verdict.FEASIBLE
+    return None
+
+
+def asking(request: EnsembleRequest, part: frozenset[Element]) -> EnsembleRequest:
+    """The request that asks for a part only."""
+    return replace(
+        request,
+        roles=tuple(_asking_of(role, part) for role in request.roles),
+        policies=tuple(
+            one for one in request.policies if one.required and Element("policy", one.name) in part
+        ),
+    )
+
+
+def _asking_of(role: Role, part: frozenset[Element]) -> Role:
+    name, bare = role.name, Role("", MappingProxyType({}))
+    of = {
+        "resources": ("resources",),
+        "traits": ("required", "forbidden", "root_required"),
+        "aggregates": ("member_of",),
+        "devices": ("groups", "same_subtree", "isolate"),
+    }
+    gone = [
+        field for kind, fields in of.items() if Element(kind, name) not in part for field in fields
+    ]
+    changes = {field: getattr(bare, field) for field in gone}
+    return replace(
+        role, **changes, alternatives=tuple(replace(one, **changes) for one in role.alternatives)
+    )
+
+
+def proper_parts(core: tuple[Element, ...]) -> Iterator[frozenset[Element]]:
+    sizes = (combinations(core, size) for size in range(len(core)))
+    yield from map(frozenset, chain.from_iterable(sizes))
+
+
+@pytest.mark.parametrize(
+    ("case", "seeds"), [(of_hosts, 150), (of_even_domains, 150), (of_slices, 150), (of_devices, 60)]
+)
+def test_every_part_of_a_minimal_conflict_is_granted_alone(
+    case: Callable[[int], Case], seeds: int
+) -> None:
+    said: Counter[bool] = Counter()
+    kinds: set[str] = set()
+    for seed in range(seeds):
+        built, ask = case(seed)
+        if feasible(built) is not False:
+            continue
+        found = explain(built, Portfolio(CpSat()), remaining=lambda: 60.0)
+        for conflict in found.conflicts:
+            core = conflict.elements
+            assert set(core) <= set(elements(built))
+            assert feasible(ask(asking(built.request, frozenset(core)))) is not True, (seed, core)
+            said[conflict.minimal] += 1
+            kinds |= {one.kind for one in core}
+            for part in proper_parts(core) if conflict.minimal else ():
+                assert feasible(ask(asking(built.request, part))) is not False, (seed, core, part)
+    assert said[True] > 20 * said[False], said
+    assert {"policy", "resources"} <= kinds
