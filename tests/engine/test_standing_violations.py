@@ -14,7 +14,11 @@ from moorage.domain.topology import Attachment, Domain, Level, Topology
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.cost import excess, satisfies
 from moorage.engine.joint.counting import refuted
-from moorage.engine.joint.standing_violations import StandingViolation, relax_for_standing
+from moorage.engine.joint.standing_violations import (
+    FormerEdges,
+    StandingViolation,
+    relax_for_standing,
+)
 from moorage.engine.joint.verify import WrongAnswer, verify
 from moorage.policies.primitives import Apart
 from moorage.solver.cpsat import CpSat
@@ -138,7 +142,8 @@ def test_sides_that_share_a_domain_are_left_alone_there() -> None:
     domains = {rack: made.terrain.domains(rack)}
     apart = Apart(policy="q", members=(*names[:1], names[4]), others=names[1:4], level=rack)
     problem = replace(made.problem, primitives=(apart,), domains=domains)
-    told, broken = relax_for_standing(problem)
+    former = FormerEdges(zipped=False, edges=dict.fromkeys(names, (frozenset(names),)))
+    told, broken = relax_for_standing(problem, {"q": former})
     assert broken == {"q": StandingViolation(1, names[:3])}
     rows = every_placement(told)
     rows = rows[satisfies(told, rows)]

@@ -73,8 +73,8 @@ class EnsembleRequest:
     are the consumers of the ensemble's present bookings, which are not foreign to it.
     `released` names consumers whose bookings this decision replaces: they are not counted
     against capacity. `restated` names policies that are new or changed: fixed members are
-    judged by them like everybody, while what they break of others is accepted as it stands.
-    A policy applies if it is for any of the `phases`.
+    judged by them like everybody, while what they break of others is accepted as it stands,
+    on edges that were there before. A policy applies if it is for any of the `phases`.
     """
 
     project_id: str
@@ -87,6 +87,11 @@ class EnsembleRequest:
     own_consumers: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
     restated: frozenset[str] = frozenset()
+    absent: tuple[MemberName, ...] = ()
+    """Members of the ensemble that have no place and get none: a zip pairs them, too."""
+    former_edges: Mapping[str, tuple[tuple[MemberName, ...], ...]] | None = None
+    """Policy -> its edges before the decision, among members that had places; None: those among
+    fixed members."""
     phases: frozenset[Phase] = CREATION
     choices: Mapping[MemberName, int] = field(default_factory=lambda: MappingProxyType({}))
     """Fixed members that stand as an alternative of their role -> which."""

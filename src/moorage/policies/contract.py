@@ -9,7 +9,8 @@ Meaning and compilation are written independently: `violations` looks at a finis
 and never at primitives, so a wrong compilation is caught before commit.
 
 A required policy means: a placement violates it no more than the members that are placed already
-do. Policies need not handle that: see `engine.joint.standing_violations`.
+do, on hyperedges that were there before. Policies need not handle that: see
+`engine.joint.standing_violations`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from moorage.domain.ensembles import MemberSelection
 from moorage.policies.registry import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
     from moorage.domain.placement import PolicyView
@@ -33,12 +33,31 @@ class PolicyRule:
 
 
 def rules_of(
-    roles: Iterable[Role], members: Iterable[MemberName], statements: Iterable[PolicyStatement]
+    roles: Iterable[Role],
+    members: Iterable[MemberName],
+    statements: Iterable[PolicyStatement],
+    absent: Collection[MemberName] = (),
 ) -> tuple[PolicyRule, ...]:
     """Parse statements and resolve their selectors.
+
+    `absent` are further members, about which nothing is asked; a zip pairs them with others.
 
     Raises:
         UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
-    selection = MemberSelection(roles, members)
-    return tuple(PolicyRule(one, parse(one), selection.edges(one)) for one in statements)
+    present = frozenset(members)
+    selection = MemberSelection(roles, (*present, *absent))
+    found = ((one, selection.edges(one)) for one in statements)
+    if absent:
+        found = ((one, edges_among(one, edges, present)) for one, edges in found)
+    return tuple(PolicyRule(one, parse(one), edges) for one, edges in found)
+
+
+def edges_among(
+    statement: PolicyStatement,
+    every: Iterable[Edge],
+    members: Collection[MemberName],
+) -> tuple[Edge, ...]:
+    """What is left of a statement's edges among some members; of a zip only whole edges."""
+    cut = ((edge, tuple(one for one in edge if one in members)) for edge in every)
+    return tuple(some for edge, some in cut if some and (some == edge or not statement.zip))

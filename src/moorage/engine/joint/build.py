@@ -23,7 +23,7 @@ from moorage.engine.joint.host_filters import (
 from moorage.engine.joint.policy_rules import fence_rules, resolve_policies
 from moorage.engine.joint.policy_view import TerrainView
 from moorage.engine.joint.problem import Problem
-from moorage.engine.joint.standing_violations import relax_for_standing
+from moorage.engine.joint.standing_violations import former_edges, relax_for_standing
 from moorage.engine.joint.terrain import cut_terrain
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.engine.joint.alternatives import Alternatives
     from moorage.engine.joint.device_constraints import DeviceConstraints
     from moorage.engine.joint.host_filters import Closed
-    from moorage.engine.joint.standing_violations import StandingViolation
+    from moorage.engine.joint.standing_violations import FormerEdges, StandingViolation
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.primitives import Primitive
@@ -64,6 +64,8 @@ class BuiltProblem:
     problem: Problem
     alternatives: Alternatives | None
     """How the members of `problem` stand for those of `request`; None: they are the same."""
+    former: Mapping[str, FormerEdges]
+    """Required policy -> its edges before the decision, if members are fixed."""
     standing: Mapping[str, StandingViolation]
     """Required policy -> its violation by fixed members; see `joint.standing_violations`."""
     of_kind: Bools
@@ -113,9 +115,10 @@ def build_on_terrain(
         request, terrain, roles, lambda: devices, alternatives, resolved
     )
     posted = tuple(_primitives(resolved, policy_view))
+    former = former_edges(resolved, request) if request.fixed else {}
     standing: Mapping[str, StandingViolation] = {}
     if alternatives is not None:
-        posted, standing = _posted_for_alternatives(request, terrain, alternatives, posted)
+        posted, standing = _posted_for_alternatives(request, terrain, alternatives, posted, former)
     problem = _problem(
         plain,
         terrain,
@@ -125,7 +128,7 @@ def build_on_terrain(
         devices=devices,
     )
     if alternatives is None:
-        problem, standing = relax_for_standing(problem, request.restated)
+        problem, standing = relax_for_standing(problem, former)
     else:
         problem = alternatives.with_absent_row(problem)
     moving = {member.role for member in plain.members if member not in plain.fixed}
@@ -137,6 +140,7 @@ def build_on_terrain(
         rules=resolved,
         problem=_with_scaled_weights(problem),
         alternatives=alternatives,
+        former=former,
         standing=standing,
         of_kind=considered_rows(terrain, [role for role in roles if role.name in moving]),
         rejected=rejected_rows({passes[role.name] for role in roles if role.name in moving}),
@@ -197,12 +201,13 @@ def _posted_for_alternatives(
     terrain: Terrain,
     alternatives: Alternatives,
     posted: tuple[Primitive, ...],
+    former: Mapping[str, FormerEdges],
 ) -> tuple[tuple[Primitive, ...], Mapping[str, StandingViolation]]:
     """What the policies post, relaxed for standing members, for each choice of every member."""
     roles = _used_roles(request)
     nowhere = [np.zeros(terrain.host_count, dtype=np.bool_)] * len(roles)
     asked = _problem(request, terrain, roles, allowed=nowhere, primitives=posted, devices=None)
-    relaxed, standing = relax_for_standing(asked, request.restated)
+    relaxed, standing = relax_for_standing(asked, former)
     return tuple(alternatives.posted(relaxed.primitives, terrain.host_count)), standing
 
 

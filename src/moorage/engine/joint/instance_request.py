@@ -35,6 +35,8 @@ def encode_request(request: EnsembleRequest) -> dict[str, object]:
         "own_consumers": sorted(request.own_consumers),
         "released": sorted(request.released),
         "restated": sorted(request.restated),
+        **({"absent": [str(member) for member in request.absent]} if request.absent else {}),
+        **({} if request.former_edges is None else {"former_edges": _edges(request.former_edges)}),
         # As with roles: left out where it is what it was before it was known.
         **({"phases": sorted(request.phases)} if request.phases != CREATION else {}),
         **({} if request.first_choices else {"first_choices": False}),
@@ -65,6 +67,8 @@ def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
         own_consumers=frozenset(values["own_consumers"]),
         released=frozenset(values["released"]),
         restated=frozenset(values["restated"]),
+        absent=tuple(MemberName.parse(text) for text in values.get("absent", ())),
+        former_edges=_read_edges(values["former_edges"]) if "former_edges" in values else None,
         phases=frozenset(map(Phase, values.get("phases", CREATION))),
         choices=MappingProxyType(
             {MemberName.parse(text): n for text, n in values.get("choices", {}).items()}
@@ -73,6 +77,24 @@ def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
         references=MappingProxyType(
             {one: frozenset(hosts) for one, hosts in values.get("references", {}).items()}
         ),
+    )
+
+
+def _edges(former: Mapping[str, Iterable[Iterable[MemberName]]]) -> dict[str, object]:
+    return {
+        name: [[str(member) for member in edge] for edge in edges]
+        for name, edges in sorted(former.items())
+    }
+
+
+def _read_edges(
+    values: Mapping[str, list[list[str]]],
+) -> Mapping[str, tuple[tuple[MemberName, ...], ...]]:
+    return MappingProxyType(
+        {
+            name: tuple(tuple(MemberName.parse(text) for text in edge) for edge in edges)
+            for name, edges in values.items()
+        }
     )
 
 

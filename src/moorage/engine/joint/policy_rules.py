@@ -30,7 +30,7 @@ def resolve_policies(request: EnsembleRequest, topology: Topology) -> tuple[Poli
         UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
     """
     applied = [one for one in request.policies if not request.phases.isdisjoint(one.phases)]
-    found = rules_of(request.roles, request.members, applied)
+    found = rules_of(request.roles, request.members, applied, request.absent)
     for rule in found:
         rule.policy.check(topology)
     return found

@@ -21,8 +21,11 @@ the new members must reduce the violation as far as their number can. Each primi
 ones that hold exactly when the excess is the least (for `Apart` and `Near` slightly stricter ones:
 no member comes to a domain that violates them), so solvers need no special case.
 
-A policy that the request states anew is not relaxed. Nor is one that no placement of all its
-members could satisfy: then more members are refused.
+Only a hyperedge that was there before the decision is relaxed, as far as its members were in it and
+had places: an edge that comes into being must hold, whoever is in it. So a zip's edge is relaxed if
+it joined the same members before; that of other policies, for the part of it that stood. A policy
+that the request states anew is not relaxed. Nor is one that no placement of all its members could
+satisfy: then more members are refused.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.engine.joint.cost import members_of
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -44,15 +48,18 @@ from moorage.policies.primitives import (
     SameDomain,
     Skew,
 )
+from moorage.policies.rules import edges_among
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName
+    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.problem import Problem
     from moorage.policies.primitives import Primitive
+    from moorage.policies.rules import PolicyRule
 
     Ints: TypeAlias = NDArray[np.int64]
 
@@ -70,24 +77,70 @@ class StandingViolation:
 NO_VIOLATION: Final = StandingViolation(0, ())
 
 
+@dataclass(frozen=True, eq=False)
+class FormerEdges:
+    """The edges of one policy before the decision."""
+
+    zipped: bool
+    edges: Mapping[MemberName, tuple[frozenset[MemberName], ...]]
+    """Member -> the edges that it was in."""
+
+    def stood(self, edge: Iterable[MemberName]) -> frozenset[MemberName]:
+        """The members of an edge, or of what was posted for it, that stood in it before."""
+        members = frozenset(edge)
+        known = (edge for one in members for edge in self.edges.get(one, ()))
+        if self.zipped:
+            return members if any(members <= edge for edge in known) else NOBODY
+        return members & next(known, NOBODY)
+
+
+NOBODY: Final[frozenset[MemberName]] = frozenset()
+
+
+def former_edges(
+    rules: Iterable[PolicyRule], request: EnsembleRequest
+) -> Mapping[str, FormerEdges]:
+    """Required policy that is not restated -> its edges before the decision of a request."""
+    found: dict[str, FormerEdges] = {}
+    for rule in rules:
+        statement = rule.statement
+        if not statement.required or statement.name in request.restated:
+            continue
+        if request.former_edges is None:
+            edges = edges_among(statement, rule.edges, request.fixed)
+        else:
+            edges = request.former_edges.get(statement.name, ())
+        of_member: dict[MemberName, tuple[frozenset[MemberName], ...]] = {}
+        for edge in map(frozenset, edges):
+            of_member |= {one: (*of_member.get(one, ()), edge) for one in edge}
+        found[statement.name] = FormerEdges(statement.zip, of_member)
+    return found
+
+
 def relax_for_standing(
-    problem: Problem, restated: Collection[str] = ()
+    problem: Problem, former: Mapping[str, FormerEdges]
 ) -> tuple[Problem, Mapping[str, StandingViolation]]:
     """Relax the required primitives that standing members violate.
 
-    The primitives are as the policies posted them; those of `restated` policies are not relaxed.
+    The primitives are as the policies posted them; those of policies without `former` edges are
+    not relaxed.
 
     Returns:
         The relaxed problem, and policy -> violation by standing members.
     """
     if not (problem.fixed >= 0).any():
         return problem, MappingProxyType({})
-    relaxer = _Relaxer(problem)
+    rows = {
+        member: row
+        for member, row in zip(problem.members, problem.fixed.tolist(), strict=True)
+        if row >= 0
+    }
     primitives: list[Primitive] = []
     found: dict[str, StandingViolation] = {}
     for one in problem.primitives:
-        strict = one.weight is not None or one.policy in restated
-        broken, instead = (NO_VIOLATION, ()) if strict else relaxer.relax(one)
+        stood = former[one.policy].stood(members_of(one)) if one.policy in former else NOBODY
+        standing = {member: rows[member] for member in stood if member in rows}
+        broken, instead = _Relaxer(problem, standing).relax(one)
         if not broken.amount:
             primitives.append(one)
             continue
@@ -99,15 +152,11 @@ def relax_for_standing(
 
 
 class _Relaxer:
-    """Relaxes the primitives of one problem, given where its standing members are."""
+    """Relaxes a primitive, given the rows of its standing members; all others are to be placed."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, standing: Mapping[MemberName, int]) -> None:
         self._problem = problem
-        self._row = {
-            member: row
-            for member, row in zip(problem.members, problem.fixed.tolist(), strict=True)
-            if row >= 0
-        }
+        self._row = standing
 
     def _to_place(self, members: Members) -> Members:
         return tuple(one for one in members if one not in self._row)

@@ -18,7 +18,7 @@ from moorage.domain.resources import amounts
 from moorage.engine.joint.standing_violations import NO_VIOLATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from moorage.engine.devices.slot_requirements import RoleRequirements
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import Problem
-    from moorage.engine.joint.standing_violations import StandingViolation
-    from moorage.policies.rules import PolicyRule
 
     Ints: TypeAlias = NDArray[np.int64]
 
@@ -62,27 +60,31 @@ def verify(built: BuiltProblem, hosts: Sequence[int] | Ints) -> tuple[PolicyStat
         raise WrongAnswer(faults)
     placed = {name: row for name, _, row in placed_members(built, rows)}
     placement = Placement(built.policy_view, placed)
-    statuses, broken = policy_statuses(built.rules, placement, built.standing)
+    statuses, broken = policy_statuses(built, placement)
     if faults := (*_capacity_faults(problem, rows), *broken, *_proof_faults(problem, rows)):
         raise WrongAnswer(faults)
     return statuses
 
 
 def policy_statuses(
-    rules: Iterable[PolicyRule], placement: Placement, standing: Mapping[str, StandingViolation]
+    built: BuiltProblem, placement: Placement
 ) -> tuple[tuple[PolicyStatus, ...], tuple[str, ...]]:
     """A placement's status under every policy, and the texts of violated required policies.
 
-    `standing` has the violations by standing members, which are accepted.
+    Violations by standing members are accepted, on edges that were there before the decision.
     """
     statuses, broken = [], []
-    for rule in rules:
-        found = [v for edge in rule.edges for v in rule.policy.violations(edge, placement)]
+    for rule in built.rules:
+        by_edge = [(edge, rule.policy.violations(edge, placement)) for edge in rule.edges]
+        found = [violation for _, some in by_edge for violation in some]
         slacks = [rule.policy.slack(edge, placement) for edge in rule.edges]
         measured = [slack for slack in slacks if slack is not None]
         amount = sum(violation.amount for violation in found)
         name, weight = rule.statement.name, rule.statement.weight
-        worse = weight is None and amount > standing.get(name, NO_VIOLATION).amount
+        former = built.former.get(name)
+        new = any(some and not (former and former.stood(edge)) for edge, some in by_edge)
+        accepted = built.standing.get(name, NO_VIOLATION).amount
+        worse = weight is None and (new or amount > accepted)
         statuses.append(
             PolicyStatus(
                 name=name,

@@ -208,7 +208,9 @@ def with_leases_moving(  # noqa: PLR0913, PLR0917 - what one more member would b
         names = [MemberName(role.name, index) for index in range(first, first + count + 1)]
         grown = ensemble.grown(role.name, new_members(env.ids, names))
         fresh = frozenset(names)
-        proposal = Proposal(grown, ensemble.generation, (lambda _, fresh=fresh: fresh,))
+        proposal = Proposal(
+            grown, ensemble.generation, (lambda _, fresh=fresh: fresh,), before=ensemble
+        )
         try:
             result = SearchPlan(env, proposal, options, time_limit).search(observation)
         except Busy:

@@ -147,6 +147,7 @@ class _Search:
             members=(*request.members, *more),
             policies=tuple(one for one in request.policies if one.required),
             fixed=MappingProxyType(dict(self._found.hosts)),
+            former_edges={rule.statement.name: rule.edges for rule in self._found.built.rules},
             choices=MappingProxyType(
                 {
                     **request.choices,

@@ -164,6 +164,9 @@ class Proposal:
     """Roles for this search only, if they differ from the ensemble's."""
     freed: frozenset[str] = frozenset()
     """Consumers of removed members: their holds are dropped, and their exclusive policies end."""
+    before: Ensemble | None = None
+    """The ensemble that it replaces, if other members or policies make other hyperedges: what is
+    broken on hyperedges that were there before may stay so."""
     restated: frozenset[str] = frozenset()
     """Names of new or changed policies: they must also hold for members that are not placed now."""
     known_hosts: KnownHosts = KnownHosts()

@@ -15,6 +15,7 @@ from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.search_result import SearchResult
 from moorage.usecases.decide.solution import (
+    edges_before,
     placement_on_hosts,
     recheck_placement,
     request_for,
@@ -203,6 +204,9 @@ class SearchContext:
             own_consumers=request.own_consumers | proposal.freed,
             released=request.released | proposal.freed,
             restated=proposal.restated,
+            former_edges=edges_before(
+                proposal.before or proposal.ensemble, proposal.ensemble, member_places
+            ),
         )
 
     def state_problem(

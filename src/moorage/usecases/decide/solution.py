@@ -18,6 +18,7 @@ from moorage.engine.joint.cost import cost
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import WrongAnswer, placed_members, places, verify
+from moorage.policies.rules import edges_among
 from moorage.usecases.decide.member_places import MemberStatus
 
 if TYPE_CHECKING:
@@ -101,11 +102,14 @@ def request_for(
     transition phase apply, too.
     """
     fixed = {name: place.host for name, place in member_places.places.items() if name not in anew}
+    members = tuple(m.name for m in ensemble.members if m.name in fixed or m.name in anew)
     beside_servers = any(member_places.of(name) is MemberStatus.ACTIVE for name in fixed)
     return EnsembleRequest(
         project_id=ensemble.project_id,
         roles=ensemble.roles,
-        members=tuple(m.name for m in ensemble.members if m.name in fixed or m.name in anew),
+        members=members,
+        absent=tuple(m.name for m in ensemble.members if m.name not in fixed.keys() | anew),
+        former_edges=edges_before(ensemble, ensemble, member_places),
         policies=ensemble.policies,
         period=period,
         objective=objective,
@@ -120,6 +124,28 @@ def request_for(
             booking.consumer for name in anew for booking in member_places.bookings.get(name, ())
         ),
         phases=STEP if beside_servers else CREATION,
+    )
+
+
+def edges_before(
+    before: Ensemble, ensemble: Ensemble, member_places: MemberPlaces
+) -> Mapping[str, tuple[tuple[MemberName, ...], ...]]:
+    """`EnsembleRequest.former_edges` of an ensemble that replaces the one `before`.
+
+    The members of an edge had places, and stay.
+    """
+    stay = {one.uuid for one in ensemble.members}
+    stood = {one.name for one in before.members if one.uuid in stay}.intersection(
+        member_places.places
+    )
+    if not stood:
+        return MappingProxyType({})
+    return MappingProxyType(
+        {
+            one.name: edges_among(one, before.edges(one), stood)
+            for one in before.policies
+            if one.required
+        }
     )
 
 

@@ -183,6 +183,7 @@ def change_flow(
             stored.generation,
             (unplaced(changed) if lease is None else lambda _: frozenset(),),
             freed=_gone(stored, changed),
+            before=stored,
             restated=frozenset(one.name for one in changed.policies if one not in stored.policies),
             promise=None
             if lease is None or decision is None

@@ -32,7 +32,7 @@ from moorage.usecases.decide.writes import current_decision, options_for_joining
 from moorage.usecases.ensembles.consent import check_consent
 from moorage.usecases.ensembles.create import with_more_members
 from moorage.usecases.ensembles.names import reclaimed_name_condition
-from moorage.usecases.ensembles.policy_checks import broken_policies, check_policies
+from moorage.usecases.ensembles.policy_checks import check_policies
 from moorage.usecases.ensembles.size_changes import RoleCounts, made_before, with_size_change
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.limits import check_size
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member, MemberName, SizeChange
-    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import SelectsMembers
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Ids
@@ -166,13 +165,14 @@ def _flow(
         options = options_for_joining(options, decision, snapshot.taken_at)
     condition = reclaimed_name_condition(env.store, stored)
     names = frozenset(one.name for one in fresh)
-    selections = extension_selections(snapshot, stored, grown, frozenset(spares))
+    selections = extension_selections(names, frozenset(spares))
     if extension.movable:
         selections = (*selections, _with_held(grown, names))
     proposal = Proposal(
         grown,
         stored.generation,
         selections,
+        before=stored,
         hooks=DecisionHooks(
             waitlist_gate=turn_of_stay(env, grown, options.until),
             further_changes=lambda _: condition,
@@ -225,37 +225,12 @@ def from_headroom(
 
 
 def extension_selections(
-    snapshot: Snapshot,
-    before: Ensemble,
-    grown: Ensemble,
-    spares: frozenset[MemberName],
+    fresh: frozenset[MemberName], spares: frozenset[MemberName]
 ) -> tuple[SelectsMembers, ...]:
-    """The members to place: the new ones, and then also `spares`, which have places already.
-
-    If spares break required policies where they are, they get other places from the start: a
-    decision accepts what members that stay break.
-    """
-    known = {one.name for one in before.members}
-    fresh = frozenset(one.name for one in grown.members) - known
-    anew = fresh - spares
+    """The members to place: the new ones but for `spares`, which have places; or else all."""
     if not spares:
         return (lambda _: fresh,)
-    if breaks_more(snapshot, before, grown):
-        return (lambda _: fresh,)
-    return (lambda _: anew), (lambda _: fresh)
-
-
-def breaks_more(snapshot: Snapshot, before: Ensemble, grown: Ensemble) -> bool:
-    """Whether the placed members of an ensemble break required policies more than before."""
-
-    def broken(ensemble: Ensemble) -> Counter[str]:
-        found = Counter[str]()
-        for one in broken_policies(snapshot, ensemble):
-            if one.required:
-                found[one.policy] += one.amount
-        return found
-
-    return bool(broken(grown) - broken(before))
+    return (lambda _: fresh - spares), (lambda _: fresh)
 
 
 def _with_held(grown: Ensemble, names: frozenset[MemberName]) -> SelectsMembers:

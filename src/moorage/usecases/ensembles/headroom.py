@@ -121,6 +121,9 @@ def _set(
         return _smaller(env, stored, frozenset(one.uuid for one in mine[count:]), dry_run)
     counts = {**headroom_of(stored), role: count}
     grown, spares = extended(env.ids, stored, counts)
+    fresh = frozenset(one.name for one in grown.members).difference(
+        one.name for one in stored.members
+    )
     check_size(env.limits, grown, stored)
     snapshot = env.store.snapshot()
     check_policies(snapshot.topology, grown, own=False)
@@ -137,7 +140,8 @@ def _set(
         Proposal(
             grown,
             stored.generation,
-            extension_selections(snapshot, stored, grown, frozenset(spares)),
+            extension_selections(fresh, frozenset(spares)),
+            before=stored,
             hooks=DecisionHooks(
                 reader=RefusalReader(
                     operator=caller.operator, resized_from={role: stored.count(role)}
@@ -148,11 +152,10 @@ def _set(
         RequestIdentity(env.ids.uuid(), explained=not dry_run),
         dry_run=True,
     )
-    known = {one.name for one in stored.members}
     headroom = tuple(
         replace(one, choice=found.decision.places[one.name].choice)
         for one in grown.members
-        if one.name not in known
+        if one.name in fresh
     )
     after = replace(stored, headroom=headroom, updated_at=found.snapshot.taken_at)
     if dry_run:

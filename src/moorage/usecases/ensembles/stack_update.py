@@ -17,7 +17,7 @@ from moorage.usecases.decide.member_places import (
     place_of,
 )
 from moorage.usecases.decide.writes import MEMBER_TYPE
-from moorage.usecases.ensembles.extend import breaks_more, from_headroom
+from moorage.usecases.ensembles.extend import from_headroom
 from moorage.usecases.ensembles.policies import policy_meaning
 from moorage.usecases.ensembles.shrink import Reduction, leaving_members
 from moorage.usecases.ensembles.size_changes import RoleCounts
@@ -49,8 +49,9 @@ class StackUpdate:
     """The ensemble before; None: there was none."""
     ensemble: Ensemble
     anew: frozenset[MemberName]
-    """Members that hold a place of a description that has changed, or were headroom and break
-    required policies where they are."""
+    """Members that hold a place of a description that has changed."""
+    spares: frozenset[MemberName]
+    """New members that were headroom, and have its places."""
     freed: frozenset[str]
     """Consumers that hold nothing any more: members that left or have a server now, and spares."""
     restated: frozenset[str]
@@ -116,19 +117,18 @@ def stack_update(
     known = {one.name for one in base.members}
     fresh = (one.name for one in after.members if not (one.name in known or one.server_id))
     after, spares = from_headroom(after, fresh)
-    if spares and not breaks_more(snapshot, base, after):
-        spares = ()  # they may stay where they are
     restated = frozenset() if stored is None else _restated(stored, after)
     return StackUpdate(
         stored,
         after,
-        anew=frozenset(spares).union(
+        anew=frozenset(
             one.name
             for one in after.members
             if one.name.role in changed
             and before.of(one.name) is MemberStatus.HELD
             and one.server_id is None
         ),
+        spares=frozenset(spares),
         freed=_freed(base, after)
         | (base.spares - after.spares - {one.uuid for one in after.members}),
         restated=restated,

@@ -256,11 +256,15 @@ def _proposal(
             one.name for one in ensemble.members if not places.places.get(one.name)
         }
 
+    def with_spares(places: MemberPlaces) -> frozenset[MemberName]:
+        return selected(places) | update.spares
+
     return Proposal(
         ensemble,
         None if stored is None else stored.generation,
-        (selected, unplaced_or_held(ensemble)),
+        (selected, *([with_spares] if update.spares else []), unplaced_or_held(ensemble)),
         freed=update.freed,
+        before=stored,
         restated=update.restated,
         hooks=DecisionHooks(
             waitlist_gate=turn_of_stay(env, ensemble, options.until),

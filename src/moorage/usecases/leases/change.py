@@ -217,6 +217,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         (lambda _: fresh, *((_all_held(fresh),) if pending else ())),
         freed=frozenset(one.uuid for one in ensemble.members)
         - {one.uuid for one in changed.members},
+        before=ensemble,
         promise=replace(promised, outranks=after.terms.priority, gives_back=True),
         hooks=DecisionHooks(
             waitlist_gate=turn_of_window(env, changed, after.terms),

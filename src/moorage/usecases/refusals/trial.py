@@ -143,7 +143,8 @@ class Trial:
         have = {one.name: one for one in proposal.ensemble.members}
         more = names - have.keys()
         members = tuple(
-            have.get(one) or Member(one, self.env.ids.uuid()) for one in request.members
+            have.get(one) or Member(one, self.env.ids.uuid())
+            for one in (*request.members, *request.absent)
         )
 
         def selecting(anew: SelectsMembers) -> SelectsMembers:
@@ -157,6 +158,7 @@ class Trial:
             ensemble=ensemble,
             selections=tuple(selecting(one) for one in proposal.selections),
             roles=None if proposal.roles is None else request.roles,
+            before=proposal.before or proposal.ensemble,
             restated=request.restated,
             known_hosts=KnownHosts(barred=proposal.known_hosts.barred),
         )

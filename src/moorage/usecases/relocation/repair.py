@@ -343,6 +343,7 @@ class LeaseRepair:
             self.ensemble.generation,
             (lambda member_places: _placeable(lost, member_places),),
             promise=unchanged_promise(self.lease, self.decision),
+            before=self.ensemble,
             restated=frozenset({change.name}),
             hooks=DecisionHooks(reader=_UNREAD),
         )
