@@ -15,6 +15,8 @@ from tests.agent.machines import two_sockets
 from tests.servers.reference import Placement as Reference
 
 from moorage.agent import main as program
+from moorage.agent.discovery import discover
+from moorage.agent.files import Files
 from moorage.agent.main import Agent, main, parser
 from moorage.agent.report import ReportOptions
 from moorage.agent.target import OWNED
@@ -73,10 +75,25 @@ def test_this_machine_is_reported(
     config = tmp_path / "agent.yaml"
     config.write_text("{name: main-here, uuid: 0e2b0a52-6b0c-4a39-9a53-0d3a5c1c9f11, root: agent}")
     arguments = ["--once", "--endpoint", reference_url, "--config", str(config)]
+    if discover(Files(Path("/"))).doubts:
+        assert main(arguments) == program.INCONSISTENT
+        return
     assert main(arguments) == 0
     assert "+ main-here  " in capsys.readouterr().out
     assert main(arguments) == 0
     assert "main-here: in step" in capsys.readouterr().out
+
+
+def test_a_node_of_which_half_is_known(
+    reference_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = two_sockets("main-half").without("sys/devices/system/node/node1").write(tmp_path / "n")
+    config = tmp_path / "agent.yaml"
+    config.write_text("root: agent")
+    arguments = ["--once", "--endpoint", reference_url, "--config", str(config)]
+    assert main([*arguments, "--sysfs", str(root)]) == program.INCONSISTENT
+    assert "main-half is not reported" in (said := capsys.readouterr().err)
+    assert "processors-differ: processors: 32 are online, and 16 of them in NUMA nodes" in said
 
 
 def test_another_root_is_a_conflict(

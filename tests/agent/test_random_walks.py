@@ -9,6 +9,7 @@ import pytest
 from tests.agent.machines import Machine
 from tests.agent.reporting import NodeAgent, Placement, WithRoles, placement_over, totals
 
+from moorage.agent.facts import InconsistentNode
 from moorage.client.placement_wire import SourceFailed, within
 from moorage.testing import in_process
 
@@ -122,6 +123,11 @@ class Walk:
 
     def check(self) -> None:
         before = self.root
+        if self.blank and self.own_root:
+            with pytest.raises(InconsistentNode):
+                self.agent.run(self.machine, self.config)
+            assert self.root == before, "nothing is written of half a node"
+            return
         self.agent.run(self.machine, self.config)
         assert self.agent.run(self.machine, self.config).steps == (), "a second run is quiet"
         if not self.own_root:

@@ -349,7 +349,7 @@ def test_what_fits_no_cell_is_spread_or_stays(
     # Now with fewer processors than are in use: nothing moves.
     agent.run(two_sockets(host), FLAT)
     before = placement.stocks(host)
-    small = two_sockets(host).cell(0, "0-7", 65_536).cell(1, "8-11", 65_536)
+    small = two_sockets(host).cpus("0-11").cell(0, "0-7", 65_536).cell(1, "8-11", 65_536)
     found = agent.run(small, NUMA)
     assert "not-moved" in codes(found)
     assert placement.stocks(host)[host] == before[host]

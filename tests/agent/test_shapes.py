@@ -199,6 +199,9 @@ def test_every_trait_of_processors_is_standard() -> None:
 def test_this_machine() -> None:
     """The kernel that the tests run on: whatever it shows, it is understood."""
     node = discover(Files(Path("/")))
+    if node.doubts:  # as on kernels that bring memory up lazily, and tell so for nodes only
+        assert {one.code for one in node.doubts} == {"memory-differs"}
+        return
     found = target_of(node, read_agent_config("{root: agent, name: here}"))
     amounts: dict[str, int] = {}
     for some in stock(found).values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from moorage.agent.cell_validation import differences, online_cells
 from moorage.agent.facts import Node
 from moorage.agent.probes import (
     cells,
@@ -19,6 +20,7 @@ from moorage.agent.probes import (
 )
 
 if TYPE_CHECKING:
+    from moorage.agent.facts import Caution, Cell, Processors
     from moorage.agent.files import Files
 
 CELLS: Final = "cells"
@@ -33,9 +35,8 @@ def discover(files: Files, *, measured: frozenset[str] = frozenset()) -> Node:
 
     `measured` are the directories of mounts whose size is needed.
     """
+    of_processors, of_cells, shared, doubts = _carriers(files)
     who, of_identity = identity.parse(files.read(identity.PATTERNS))
-    of_processors, unclear_processors = processors.parse(files.read(processors.PATTERNS))
-    of_cells, unclear_cells = cells.parse(files.read(cells.PATTERNS))
     functions, unclear_functions = pci_functions.parse(pci_functions.read(files))
     mediated, unclear_types = mediated_types.parse(files.read(mediated_types.PATTERNS))
     regions, unclear_regions = fpga_regions.parse(files.read(fpga_regions.PATTERNS))
@@ -60,14 +61,39 @@ def discover(files: Files, *, measured: frozenset[str] = frozenset()) -> Node:
         disks=of_disks,
         mounts=of_mounts,
         blind=blind,
-        cautions=(
-            *files.cautions,
-            *of_identity,
-            *unclear_processors,
-            *unclear_cells,
-            *unclear_functions,
-            *unclear_types,
-            *unclear_regions,
-            *unclear_disks,
+        doubts=doubts,
+        cautions=tuple(
+            dict.fromkeys(
+                (
+                    *files.cautions,
+                    *of_identity,
+                    *shared,
+                    *doubts,
+                    *unclear_functions,
+                    *unclear_types,
+                    *unclear_regions,
+                    *unclear_disks,
+                )
+            )
         ),
     )
+
+
+def _carriers(
+    files: Files,
+) -> tuple[Processors, tuple[Cell, ...], tuple[Caution, ...], tuple[Caution, ...]]:
+    """The processors, the cells, cautions about these, and doubts for which no cell is believed."""
+    of_processors, unclear_processors = processors.parse(files.read(processors.PATTERNS))
+    texts = files.read(cells.PATTERNS)
+    listed, unclear_cells = cells.parse(texts)
+    memory, unclear_memory = cells.machine_memory(texts)
+    of_cells, shared = online_cells(listed, of_processors)
+    doubts = (
+        *files.cautions,
+        *unclear_processors,
+        *unclear_cells,
+        *unclear_memory,
+        *differences(of_cells, of_processors, memory),
+    )
+    doubts = tuple(dict.fromkeys(doubts))
+    return of_processors, () if doubts else of_cells, shared, doubts

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.errors import MoorageError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 NO_CELL: Final = -1
 """The kernel's number for a device that belongs to no NUMA node."""
@@ -26,6 +28,14 @@ class Caution:
 
     def __str__(self) -> str:
         return f"{self.code}: {self.subject}: {self.message}"
+
+
+class InconsistentNode(MoorageError):
+    """Only a part of a node's processors and memory is known, so that nothing is reported of it."""
+
+    def __init__(self, name: str, doubts: Iterable[Caution]) -> None:
+        said = "; ".join(map(str, doubts))
+        super().__init__(f"{name} is not reported, only a part of it is known: {said}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +154,6 @@ class Node:
     mounts: tuple[Mount, ...] = ()
     blind: frozenset[str] = frozenset()
     """Probes whose source looks empty: what they do not show may be there all the same."""
+    doubts: tuple[Caution, ...] = ()
+    """Why processors and cells are not believed: unreadable, or sums that are not the machine's."""
     cautions: tuple[Caution, ...] = ()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EINVAL, ENODATA, ENODEV, ENOENT, EOPNOTSUPP
 from pathlib import Path, PurePosixPath
+from string import whitespace
 from threading import Thread
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ MAX_TEXTS: Final = 200_000
 """Of one reading."""
 MAX_DIGITS: Final = 20
 ANY: Final = "*"
+_BLANKS: Final = f"{whitespace}\0"
 _NOT_HERE: Final = frozenset({EINVAL, ENODATA, ENODEV, ENOENT, EOPNOTSUPP})
 """Errors by which a file of sysfs says that the device has no such property, or has just gone."""
 
@@ -44,8 +46,11 @@ class Texts:
     content: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def text(self, path: str) -> str:
-        """The content without blanks around it; "" where there is none."""
-        return self.content.get(path, "").strip()
+        """The content without blanks around it; "" where there is none.
+
+        Some kernels end lists with a NUL.
+        """
+        return self.content.get(path, "").strip(_BLANKS)
 
     def names(self, directory: str) -> list[str]:
         """What was found in a directory, sorted."""

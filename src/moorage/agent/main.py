@@ -16,6 +16,7 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.agent.discovery import discover
+from moorage.agent.facts import InconsistentNode
 from moorage.agent.files import Files
 from moorage.agent.node_providers import measured_mounts, target_of
 from moorage.agent.plan_steps import CreateProvider, DeleteProvider, Reshape, described
@@ -45,6 +46,7 @@ USAGE: Final = 2
 CONFLICT: Final = 4
 FORBIDDEN: Final = 5
 NOT_FOUND: Final = 6
+INCONSISTENT: Final = 7
 INTERRUPTED: Final = 130
 CONFIG: Final = Path("/etc/moorage/agent.yaml")
 JITTER: Final = 0.1
@@ -56,7 +58,7 @@ _EPILOG: Final = """\
 The endpoint is Moorage's or that of an OpenStack Placement; without --endpoint it is found as
 `moorage` finds it: OS_CLOUD, the OS_ variables, MOORAGE_ENDPOINT.
 Exit status: 0 done, 2 usage or configuration, 4 conflict, 5 forbidden, 6 there is no provider of
-the node yet, 1 otherwise.
+the node yet, 7 only a part of the node's processors and memory is known, 1 otherwise.
 """
 
 
@@ -268,6 +270,7 @@ def exit_status(error: Exception) -> int:
         (LoginRefused, FORBIDDEN),
         (NotFound, NOT_FOUND),
         (Conflict, CONFLICT),
+        (InconsistentNode, INCONSISTENT),
     )
     return next((status for kind, status in known if isinstance(error, kind)), FAILED)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.agent.cpu_traits import traits_of
 from moorage.agent.device_providers import disk_providers, function_providers
 from moorage.agent.discovery import CELLS, DISKS, FUNCTIONS, MOUNTS
-from moorage.agent.facts import NO_CELL, Caution
+from moorage.agent.facts import NO_CELL, Caution, InconsistentNode
 from moorage.agent.target import (
     MEMORY,
     ROOT,
@@ -49,6 +49,7 @@ def target_of(node: Node, config: AgentConfig) -> Target:
 
     Raises:
         BadConfiguration: neither the configuration nor the node says what the provider is called.
+        InconsistentNode: the agent reports the root, and only a part of what it has is known.
     """
     name = config.name or node.host_name
     if not name:
@@ -69,12 +70,11 @@ def target_of(node: Node, config: AgentConfig) -> Target:
             name, uuid, own_root=True, new_uuid=new_uuid, providers=(root,), cautions=node.cautions
         )
     cautions = list(node.cautions)
-    if own_root and CELLS in node.blind:
-        cautions.append(
-            Caution("source-empty", name, "no memory is to be seen; it is not reported")
-        )
-    carriers = _carriers(node, config)
-    cells = frozenset(one.number for one in node.cells if config.numa and one.number != NO_CELL)
+    guests = _guest_cells(node, config, cautions)
+    if own_root:
+        _validate(name, node, guests)
+    carriers = _carriers(guests, node, config)
+    cells = frozenset(one.number for one in guests if config.numa and one.number != NO_CELL)
     devices = [
         *function_providers(node, config, cautions),
         *disk_providers(node.disks, config, cautions),
@@ -113,14 +113,46 @@ class _Stock:
             self.amounts[resource_class] = self.amounts.get(resource_class, 0) + amount
 
 
-def _carriers(node: Node, config: AgentConfig) -> list[TargetProvider]:
+def _guest_cells(node: Node, config: AgentConfig, cautions: list[Caution]) -> tuple[Cell, ...]:
+    """The cells that servers may use. Memory without processors is that of a GPU, or far away."""
+    named = config.memory_nodes or frozenset()
+    left_out = [
+        one
+        for one in node.cells
+        if not one.cpus and one.number != NO_CELL and one.number not in named
+    ]
+    if left_out and config.memory_nodes is None:
+        numbers = ", ".join(str(one.number) for one in left_out)
+        said = f"{sum(one.memory_mb for one in left_out)} MiB of NUMA nodes {numbers} are not"
+        said += " reported; `memory_nodes` names those that are for guests"
+        cautions.append(Caution("memory-without-processors", "memory", said))
+    return tuple(one for one in node.cells if one not in left_out)
+
+
+def _validate(name: str, node: Node, guests: Iterable[Cell]) -> None:
+    """Refuse a node of which only a part is known.
+
+    Raises:
+        InconsistentNode: it is one.
+    """
+    doubts = list(node.doubts)
+    if not doubts:
+        if not any(one.cpus for one in guests):
+            doubts.append(Caution("no-processors", name, "no processor for guests is to be seen"))
+        if not any(one.memory_mb for one in guests):
+            doubts.append(Caution("no-memory", name, "no memory for guests is to be seen"))
+    if doubts:
+        raise InconsistentNode(name, doubts)
+
+
+def _carriers(guests: Iterable[Cell], node: Node, config: AgentConfig) -> list[TargetProvider]:
     own_root = config.root is RootOwner.AGENT
     flat = ROOT if own_root else MEMORY
-    by_cell = config.numa and any(one.number != NO_CELL for one in node.cells)
+    by_cell = config.numa and any(one.number != NO_CELL for one in guests)
     stocks: dict[str, _Stock] = {ROOT: _Stock()} if own_root else {}
-    for cell in node.cells:
+    for cell in guests:
         key = f"numa{cell.number}" if by_cell else flat
-        _stock(stocks.setdefault(key, _Stock()), cell, node, config)
+        _stock(stocks.setdefault(key, _Stock()), cell, config)
     if own_root:
         offered = [one for one in node.disks if not one.removable and not _whole(one.name, config)]
         stocks[ROOT].add("DISK_GB", sum(one.size_gb for one in offered))
@@ -134,8 +166,7 @@ def _carriers(node: Node, config: AgentConfig) -> list[TargetProvider]:
             traits |= config.traits
         if key == MEMORY:
             traits = frozenset()
-        unsure = CELLS in node.blind
-        found.append(TargetProvider(key, ROOT, inventories, traits, unsure=unsure))
+        found.append(TargetProvider(key, ROOT, inventories, traits))
     return found
 
 
@@ -143,17 +174,15 @@ def _whole(disk: str, config: AgentConfig) -> bool:
     return any(fnmatchcase(disk, rule.name) for rule in config.disks)
 
 
-def _stock(stock: _Stock, cell: Cell, node: Node, config: AgentConfig) -> None:
+def _stock(stock: _Stock, cell: Cell, config: AgentConfig) -> None:
     """Add what a cell has to its carrier: all of it, or what Nova does not report."""
     paged = sum(size * count for size, count in cell.huge_pages.items()) // _MEGABYTE_KB
     if config.huge_pages:
         for size, count in cell.huge_pages.items():
             stock.add(page_class(size), count)
     if config.root is RootOwner.AGENT:
-        cpus = node.processors.online if cell.number == NO_CELL else cell.cpus
-        cpus = cpus & node.processors.online if node.processors.online else cpus
-        stock.add("VCPU", len(cpus - config.dedicated_cpus))
-        stock.add("PCPU", len(cpus & config.dedicated_cpus))
+        stock.add("VCPU", len(cell.cpus - config.dedicated_cpus))
+        stock.add("PCPU", len(cell.cpus & config.dedicated_cpus))
         stock.add("MEMORY_MB", cell.memory_mb - paged)
 
 

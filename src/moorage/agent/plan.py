@@ -114,7 +114,7 @@ class _Planner:
         present = {key: one for key, one in self.tree.own.items() if is_carrier(key)}
         if not self.tree.target.own_root:
             present.pop(ROOT, None)
-        if "numa" in self.tree.target.blind or any(one.unsure for one in wanted):
+        if "numa" in self.tree.target.blind:
             return []
         try:
             plan = plan_carriers(wanted, present, uuids)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     N = TypeVar("N", int, float)
 
 MAX_CPU: Final = 65_535
+MAX_NODE: Final = 1023
 MAX_RATIO: Final = 1e6
 LINK: Final = "link"
 """The word for the bandwidth of the link."""
@@ -37,6 +38,7 @@ _KEYS: Final = (
     "numa",
     "huge_pages",
     "dedicated_cpus",
+    "memory_nodes",
     "bare_metal",
     "reserved",
     "allocation_ratio",
@@ -72,9 +74,12 @@ def read_agent_config(text: str) -> AgentConfig:
         root=root or RootOwner.NOVA,
         numa=_flag(fields, "numa"),
         huge_pages=_flag(fields, "huge_pages"),
-        dedicated_cpus=_cpus(fields["dedicated_cpus"])
+        dedicated_cpus=_numbers(fields["dedicated_cpus"], "processors", MAX_CPU)
         if "dedicated_cpus" in fields
         else frozenset(),
+        memory_nodes=_numbers(fields["memory_nodes"], "NUMA nodes", MAX_NODE)
+        if "memory_nodes" in fields
+        else None,
         bare_metal=_custom(fields["bare_metal"]) if "bare_metal" in fields else None,
         reserved=MappingProxyType(
             {
@@ -116,7 +121,7 @@ def _uuid(node: YamlNode) -> str:
         raise node.invalid("a UUID is needed here") from error
 
 
-def _cpus(node: YamlNode) -> frozenset[int]:
+def _numbers(node: YamlNode, what: str, most: int) -> frozenset[int]:
     """A list of numbers and ranges: `[1, 4-7]`, or as the kernel writes it, "1,4-7"."""
     words = (
         [typed_yaml.name(one) for one in node.value]
@@ -127,10 +132,10 @@ def _cpus(node: YamlNode) -> frozenset[int]:
     for word in words:
         first, _, last = word.strip().partition("-")
         if not all(part.isascii() and part.isdigit() for part in (first, last or first)):
-            raise node.invalid(f"processors are numbers and ranges such as 4-7, not {word[:40]!r}")
+            raise node.invalid(f"{what} are numbers and ranges such as 4-7, not {word[:40]!r}")
         low, high = int(first[:10]), int((last or first)[:10])
-        if not low <= high <= MAX_CPU:
-            raise node.invalid(f"no range of processors up to {MAX_CPU}: {word[:40]!r}")
+        if not low <= high <= most:
+            raise node.invalid(f"no range of {what} up to {most}: {word[:40]!r}")
         found |= set(range(low, high + 1))
     return frozenset(found)
 

@@ -85,6 +85,8 @@ class AgentConfig:
     huge_pages: bool = True
     dedicated_cpus: frozenset[int] = frozenset()
     """Processors that are offered as PCPU, where the agent reports the root."""
+    memory_nodes: frozenset[int] | None = None
+    """NUMA nodes without processors whose memory is for guests; None: none, with a caution."""
     bare_metal: ResourceClass | None = None
     """The node is offered as a whole, as one unit of this class."""
     reserved: Mapping[ResourceClass, int] = field(default_factory=lambda: MappingProxyType({}))

@@ -57,6 +57,14 @@ def parse(texts: Texts) -> tuple[tuple[Cell, ...], tuple[Caution, ...]]:
     return tuple(sorted(found, key=lambda one: one.number)), tuple(cautions)
 
 
+def machine_memory(texts: Texts) -> tuple[int | None, tuple[Caution, ...]]:
+    """The memory of the whole machine in MiB; None where it is not said."""
+    cautions: list[Caution] = []
+    text = texts.text(_MEMORY)
+    memory = _memory(_MEMORY, text, cautions) if text else None
+    return memory, tuple(cautions)
+
+
 def _cell(number: int, path: str, files: Texts, cautions: list[Caution]) -> Cell:
     cpus = numbers(files.text("cpulist"), MAX_CPU)
     if cpus is None:

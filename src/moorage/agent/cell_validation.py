@@ -1,0 +1,81 @@
+"""Compares NUMA nodes with the processors and the memory of the whole machine. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.agent.facts import NO_CELL, Caution, Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from moorage.agent.facts import Processors
+
+_MISSING: Final = 100
+"""The cells may have less memory than the machine by one part in so many."""
+_EXCESS: Final = 16
+"""And more by one part in so many: older kernels count for a node what they keep for themselves."""
+
+
+def online_cells(
+    cells: Iterable[Cell], processors: Processors
+) -> tuple[tuple[Cell, ...], tuple[Caution, ...]]:
+    """The cells with their online processors, each of which is in one cell.
+
+    Cells that share processors become one, with the lowest of their numbers: kernels show them so
+    where firmware describes them wrongly, and where nodes are emulated (`numa=fake`).
+    """
+    found: list[Cell] = []
+    cautions: list[Caution] = []
+    for cell in cells:
+        one = cell
+        if cell.number == NO_CELL:
+            one = replace(cell, cpus=processors.online)
+        elif processors.online:
+            one = replace(cell, cpus=cell.cpus & processors.online)
+        for other in [other for other in found if other.cpus & one.cpus]:
+            said = f"node{other.number} has the same processors; they are reported as one"
+            cautions.append(Caution("shared-processors", f"node{cell.number}", said))
+            found.remove(other)
+            one = _joined(other, one)
+        found.append(one)
+    return tuple(sorted(found, key=lambda one: one.number)), tuple(cautions)
+
+
+def differences(
+    cells: Sequence[Cell], processors: Processors, machine_mb: int | None
+) -> tuple[Caution, ...]:
+    """How the sums over the cells differ from the totals of the machine, if these are known.
+
+    Args:
+        cells: all of them, as `online_cells` returns them.
+        processors: the machine's.
+        machine_mb: the machine's memory in MiB, or None.
+    """
+    found = []
+    counted = frozenset[int]().union(*(one.cpus for one in cells))
+    if cells and processors.online - counted:
+        said = f"{len(processors.online)} are online, and {len(counted)} of them in NUMA nodes"
+        found.append(Caution("processors-differ", "processors", said))
+    memory = sum(one.memory_mb for one in cells)
+    if cells and machine_mb is not None:
+        # Each cell's memory is rounded down to MiB.
+        least = machine_mb - machine_mb // _MISSING - len(cells)
+        if not least <= memory <= machine_mb + machine_mb // _EXCESS:
+            said = f"the machine has {machine_mb} MiB, and its NUMA nodes have {memory} MiB"
+            found.append(Caution("memory-differs", "memory", said))
+    return tuple(found)
+
+
+def _joined(one: Cell, other: Cell) -> Cell:
+    pages = dict(one.huge_pages)
+    for size, count in other.huge_pages.items():
+        pages[size] = pages.get(size, 0) + count
+    return Cell(
+        min(one.number, other.number),
+        one.cpus | other.cpus,
+        one.memory_mb + other.memory_mb,
+        MappingProxyType(dict(sorted(pages.items()))),
+    )
