@@ -121,5 +121,8 @@ def _start_deliveries(
         note=partial(record_passed, env),
         metrics=metrics,
     )
-    post = deliveries.DeliveryQueue(env.store, work, settings.outward.deliveries, failures)
+    outward = settings.outward
+    post = deliveries.DeliveryQueue(
+        env.store, work, outward.deliveries, outward.deliveries_per_project, failures
+    )
     deliveries.start(post, interval=_EFFECTS_SECONDS)

@@ -130,6 +130,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "records_kept_for": "forever",
         "subscription_targets": "public",
         "delivery_patience": "2d",
+        "delivery_timeout": "3s",
         "delivery_longest_wait": "30m",
         "threshold_interval": "1m",
         "waitlist_time": "2s",

@@ -41,9 +41,24 @@ EVENTS: Final = (
     Setting(
         "deliveries",
         whole(1, 256),
-        "8",
+        "16",
         "N",
         "Concurrent deliveries of one worker, at most half of them to targets that fail.",
+    ),
+    Setting(
+        "deliveries_per_project",
+        whole(1, 256),
+        "4",
+        "N",
+        "How many of these may be to one project's targets, however many events it has.",
+    ),
+    Setting(
+        "delivery_timeout",
+        duration,
+        "5s",
+        "DURATION",
+        "How long one delivery may take; one that takes longer has failed, and is tried again.",
+        show=say_duration,
     ),
     Setting(
         "delivery_patience",

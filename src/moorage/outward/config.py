@@ -40,8 +40,12 @@ class OutwardConfig:
     """How often flavors and topology are brought in step with Nova; None: never."""
     topology_rules: str | None = None
     """The file of rules that place hosts."""
-    deliveries: int = 8
+    deliveries: int = 16
     """Deliveries to subscribers under way at once."""
+    deliveries_per_project: int = 4
+    """How many of them to one project's targets."""
+    delivery_timeout: float = 5.0
+    """Seconds that one delivery to a subscriber may take."""
     patience: Duration = DAY
     """How long an event is tried."""
     longest_wait: Duration = HOUR

@@ -60,8 +60,9 @@ def _check_client(config: OutwardConfig) -> WebCheck | ProgramCheck | None:
 def event_delivery(config: OutwardConfig) -> Delivery:
     """The delivery of events to subscribers."""
     return Delivery(
-        send=SubscriberClient(config.timeout, public_only=config.public_targets),
-        timeout=int((config.timeout + _SPARE) * SECOND),
+        send=SubscriberClient(config.delivery_timeout, public_only=config.public_targets),
+        timeout=int((config.delivery_timeout + _SPARE) * SECOND),
+        turn=int(config.delivery_timeout * SECOND),
         patience=config.patience,
         retry=replace(DELIVERY_RETRY, longest_pause=config.longest_wait),
     )

@@ -86,6 +86,8 @@ def outward(effective: Effective) -> OutwardConfig:
         nova_sync=value["nova_sync"] or _followed(effective),
         topology_rules=str(Path(rules).absolute()) if rules else None,
         deliveries=value["deliveries"],
+        deliveries_per_project=value["deliveries_per_project"],
+        delivery_timeout=value["delivery_timeout"] / SECOND,
         patience=value["delivery_patience"],
         longest_wait=value["delivery_longest_wait"],
         public_targets=public_targets(value),

@@ -162,7 +162,10 @@ class EventLog(Protocol):
         """Subscriptions with thresholds."""
 
     def due(self, limit: int) -> Sequence[Subscription]:
-        """Subscriptions whose project has undelivered events, the longest due first."""
+        """Subscriptions whose project has undelivered events, project by project in turn.
+
+        Of each project the longest due one comes first, so that no project is cut off by another.
+        """
 
     def pending(self, one: Subscription, limit: int) -> PendingEvents:
         """The events to deliver next to a subscription; the work is bounded."""

@@ -1,14 +1,17 @@
 """Delivers events to subscriptions from any number of processes, with bounded concurrency.
 
-Subscriptions are served side by side, each in its own order. Those whose target fails have at most
-half of the places, so that targets that never answer do not delay others.
+Subscriptions are served side by side, each in its own order. Those of one project have at most a
+share of the places, and the projects with the fewest deliveries under way come first, so that slow
+targets delay nobody else's. Those whose target fails have at most half of the places.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -54,9 +57,11 @@ class DeliveryQueue:
     work: DeliveryUseCases
     places: int
     """How many are under way at once, at the most."""
+    share: int
+    """How many of them to targets of one project, at the most."""
     failures: FailureLog = field(default_factory=FailureLog)
-    _busy: dict[str, bool] = field(default_factory=dict)
-    """Subscription -> whether its target was failing."""
+    _busy: dict[str, Subscription] = field(default_factory=dict)
+    """Those under way, by id, as they were before."""
     _passed: list[tuple[str, int, int]] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
     _free: Event = field(default_factory=Event)
@@ -69,8 +74,7 @@ class DeliveryQueue:
         self._free.clear()
         self._note_passed()
         started = 0
-        due = self.store.event_log.due(BATCH)
-        for one in sorted(due, key=lambda one: one.failing_since is not None):
+        for one in self._in_turn(self.store.event_log.due(BATCH)):
             if self._begin(one):
                 started += 1
                 self._pool.submit(self._deliver, one)
@@ -89,14 +93,26 @@ class DeliveryQueue:
         """Start no more deliveries; running ones are not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, one: Subscription) -> bool:
-        failing = one.failing_since is not None
+    def _in_turn(self, due: Sequence[Subscription]) -> Sequence[Subscription]:
+        """Those whose targets answer first, and of these the projects with the fewest under way."""
         with self._lock:
-            if one.id in self._busy or len(self._busy) >= self.places:
+            ahead = Counter(one.project_id for one in self._busy.values())
+        found = []
+        for one in due:
+            found.append((_fails(one), ahead[one.project_id], one))
+            ahead[one.project_id] += 1
+        return [one for *_, one in sorted(found, key=itemgetter(0, 1))]
+
+    def _begin(self, one: Subscription) -> bool:
+        with self._lock:
+            busy = self._busy.values()
+            if one.id in self._busy or len(busy) >= self.places:
                 return False
-            if failing and sum(self._busy.values()) >= max(1, self.places // 2):
+            if sum(other.project_id == one.project_id for other in busy) >= self.share:
                 return False
-            self._busy[one.id] = failing
+            if _fails(one) and sum(map(_fails, busy)) >= max(1, self.places // 2):
+                return False
+            self._busy[one.id] = one
             return True
 
     def _deliver(self, one: Subscription) -> None:
@@ -119,6 +135,10 @@ class DeliveryQueue:
             passed, self._passed = self._passed, []
         if passed:
             self.work.passing(passed)
+
+
+def _fails(one: Subscription) -> bool:
+    return one.failing_since is not None
 
 
 def run(queue: DeliveryQueue, *, stop: Event, interval: float) -> None:

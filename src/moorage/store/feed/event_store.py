@@ -41,9 +41,19 @@ _WAITING: Final = exists().where(
 )
 _QUEUED: Final = exists().where(_d.subscription_id == _s.id, _d.queued == true())
 _BEHIND: Final = _s.reached < select(_l.events_start).scalar_subquery()
+_IN_TURN: Final = (
+    select(
+        _s.number,
+        func.row_number()
+        .over(partition_by=_s.project_id, order_by=(_s.not_before, _s.number))
+        .label("turn"),
+    )
+    .where(_s.not_before <= bindparam("now"), or_(_WAITING, _QUEUED, _BEHIND))
+    .subquery()
+)
 _DUE: Final = (
-    _SUBSCRIPTION.where(_s.not_before <= bindparam("now"), or_(_WAITING, _QUEUED, _BEHIND))
-    .order_by(_s.not_before, _s.number)
+    _SUBSCRIPTION.join(_IN_TURN, _IN_TURN.c.number == _s.number)
+    .order_by(_IN_TURN.c.turn, _s.not_before, _s.number)
     .limit(bindparam("most", type_=Integer))
 )
 _OF_PROJECT: Final = _SUBSCRIPTION.where(_s.project_id == bindparam("project")).order_by(_s.number)

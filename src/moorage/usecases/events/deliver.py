@@ -68,6 +68,8 @@ class Delivery:
     timeout: Duration = 30 * SECOND
     """Longer than any attempt takes: after it the worker of an unfinished one counts as dead."""
     retry: RetryPolicy = DELIVERY_RETRY
+    turn: Duration = 5 * SECOND
+    """After so long a round begins no further delivery: others are waiting for its place."""
     patience: Duration = DAY
     """How long deliveries fail before events of that age are given up."""
 
@@ -110,6 +112,7 @@ class _Turn:
         self._delivery = delivery
         self._subscription = subscription
         self._delivered = 0
+        self._until = env.stopwatch() + delivery.turn / SECOND
 
     def take(self) -> DeliveryRound:
         log, one = self._env.store.event_log, self._subscription
@@ -122,15 +125,24 @@ class _Turn:
             return DeliveryRound(passed=(one.id, one.reached, pending.reached))
         for letter in letters:
             self._again(letter)
-        for event in events:
+            if self._late():
+                return DeliveryRound(self._delivered)
+        reached = pending.reached
+        for number, event in enumerate(events, 1):
             self._taken()
             outcome, good = self._sent(event)
             if not good:
-                return self._failed(events[events.index(event) :], outcome)
+                return self._failed(events[number - 1 :], outcome)
             self._heard(event, outcome)
-        done = replace(self._subscription, reached=max(self._subscription.reached, pending.reached))
+            if self._late() and number < len(events):
+                reached = event.position
+                break
+        done = replace(self._subscription, reached=max(self._subscription.reached, reached))
         self._write(replace(done, not_before=self._now()))
         return DeliveryRound(self._delivered)
+
+    def _late(self) -> bool:
+        return self._env.stopwatch() >= self._until
 
     # --- one attempt ------------------------------------------------------------------------
 
