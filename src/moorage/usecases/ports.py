@@ -162,10 +162,7 @@ class EventLog(Protocol):
         """Subscriptions with thresholds."""
 
     def due(self, limit: int) -> Sequence[Subscription]:
-        """Subscriptions whose project has undelivered events, project by project in turn.
-
-        Of each project the longest due one comes first, so that no project is cut off by another.
-        """
+        """Subscriptions with events to deliver, the longest due first, project by project in turn."""
 
     def pending(self, one: Subscription, limit: int) -> PendingEvents:
         """The events to deliver next to a subscription; the work is bounded."""
