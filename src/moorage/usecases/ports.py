@@ -162,7 +162,7 @@ class EventLog(Protocol):
         """Subscriptions with thresholds."""
 
     def due(self, limit: int) -> Sequence[Subscription]:
-        """Subscriptions with events to deliver, the longest due first, project by project in turn."""
+        """Subscriptions with events to deliver, the longest due first, each project in turn."""
 
     def pending(self, one: Subscription, limit: int) -> PendingEvents:
         """The events to deliver next to a subscription; the work is bounded."""
