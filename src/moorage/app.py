@@ -174,6 +174,7 @@ def _mounts(
                     misplaced_members=env.limits.misplaced_members,
                     foreign_servers=env.limits.foreign_servers,
                 ),
+                candidates=settings.candidates,
             ),
             unauthorized=known.unauthorized_bare,
         )

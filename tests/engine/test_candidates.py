@@ -1,6 +1,5 @@
 """Allocation candidates against a slow reading of the same rules, and single rules by hand."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -28,10 +27,7 @@ from moorage.domain.period import HOUR, Period
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import (
-    Batch,
-    batches,
     candidates,
-    first_candidates,
     summary_rows,
 )
 from moorage.engine.candidates.query import CandidateQuery, Rules
@@ -246,24 +242,3 @@ def test_many_selections_of_equal_trees_are_each_found_once(count: int) -> None:
         for picked in product(range(5), repeat=count)
     )
     assert len(found) == len(set(found)) == 2 * per_tree
-
-
-@given(st.data())
-def test_the_first_candidates_are_the_first_of_all(data: st.DataObject) -> None:
-    nodes = data.draw(fleets())
-    query = data.draw(queries(nodes))
-    snapshot = fleet(nodes)
-    whole = first_candidates(batches(snapshot, query), None)
-    limit = data.draw(st.integers(1, 5))
-    some = first_candidates(batches(snapshot, query), limit)
-    assert sum(map(len, some)) == min(limit, sum(map(len, whole)))
-    assert set(_rows(some)) <= set(_rows(whole))
-
-
-def _rows(found: Sequence[Batch]) -> list[tuple[int, ...]]:
-    return [
-        tuple(tree[position] for position in picks)
-        for batch in found
-        for tree in batch.trees.tolist()
-        for picks in batch.selections
-    ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg, types
 
+from moorage.engine.candidates.limit import CandidateLimit
 from moorage.settings import configure, read
 from moorage.settings.placement_conversion import Conversion, Outcome, convert
 
@@ -72,7 +73,6 @@ def test_no_option_of_the_reference_is_forgotten(converted: Converted, tmp_path:
             assert f"# {one.outcome}: {one.option}: {one.detail}" in text
     by_hand = {one.option for one in found.options if one.outcome is Outcome.BY_HAND}
     assert by_hand == {
-        "[placement] randomize_allocation_candidates",
         "[placement] incomplete_consumer_project_id",
         "[placement] incomplete_consumer_user_id",
         "[oslo_policy] policy_dirs",
@@ -92,7 +92,9 @@ auth_strategy = noauth2
 connection = mysql+pymysql://placement:hidden@db/placement?charset=utf8
 [placement]
 incomplete_consumer_project_id = 00000000-0000-0000-0000-000000000000
-randomize_allocation_candidates = False
+randomize_allocation_candidates = True
+max_allocation_candidates = 100000
+allocation_candidates_generation_strategy = depth-first
 [cors]
 allowed_origin = https://a.example,https://b.example
 max_age = 60
@@ -106,6 +108,19 @@ lock_path = /tmp
 """
 
 
+@pytest.mark.parametrize(("text", "most"), [("-1", None), ("-7", None), ("0", 1), ("5", 5)])
+def test_a_bound_of_candidates_is_what_the_reference_makes_of_it(
+    converted: Converted, tmp_path: Path, text: str, most: int | None
+) -> None:
+    found = converted(
+        f"[api]\nauth_strategy = noauth2\n[placement]\nmax_allocation_candidates = {text}\n"
+    )
+    file = tmp_path / "moorage.conf"
+    file.write_text("\n".join(found.lines()))
+    made = configure(read({"config_file": [str(file)]}, {}, ()))
+    assert made.candidates == CandidateLimit(most)
+
+
 def test_the_result_means_the_same(converted: Converted, tmp_path: Path) -> None:
     found = converted(CONF)
     file = tmp_path / "moorage.conf"
@@ -117,6 +132,7 @@ def test_the_result_means_the_same(converted: Converted, tmp_path: Path) -> None
     assert made.server.cors.allowed_origins == {"https://a.example", "https://b.example"}
     assert made.rules.file == str(tmp_path / "rules.yaml")
     assert not made.rules.new_defaults
+    assert made.candidates == CandidateLimit(100_000, depth_first=True, randomize=True)
     assert made.server.bounds.body == 114_688
     assert "hidden" not in file.read_text()
     assert not [one for one in found.options if one.outcome is Outcome.BY_HAND]

@@ -103,6 +103,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "spent_claims": "refuse",
         "misplaced_members": "report",
         "foreign_servers": "refuse",
+        "allocation_candidates_generation_strategy": "depth-first",
+        "randomize_allocation_candidates": "true",
         "failed_builds": "elsewhere",
         "server_provider_grace": "2h",
         "offered_names": "50",

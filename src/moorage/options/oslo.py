@@ -43,7 +43,8 @@ def without_driver(text: str, _file: Path) -> Sequence[str]:
     return (scheme.partition("+")[0] + separator + rest,)
 
 
-def _truth(text: str, _file: Path) -> Sequence[str]:
+def as_truth(text: str, _file: Path) -> Sequence[str]:
+    """A truth value as the settings here write it."""
     return (show_truth(truth(text)),)
 
 
@@ -106,7 +107,7 @@ LOG: Final = (
 
 POLICY: Final = (
     LibraryOption("oslo_policy", "policy_file", "policy_file", texts=_beside),
-    LibraryOption("oslo_policy", "enforce_new_defaults", "enforce_new_defaults", texts=_truth),
+    LibraryOption("oslo_policy", "enforce_new_defaults", "enforce_new_defaults", texts=as_truth),
     LibraryOption(
         "oslo_policy", "enforce_scope", reason="only tokens of a project are accepted, always"
     ),
@@ -148,7 +149,7 @@ CORS: Final = (
     LibraryOption("cors", "allow_methods", "cors_allow_method", texts=_separated),
     LibraryOption("cors", "allow_headers", "cors_allow_header", texts=_separated),
     LibraryOption("cors", "expose_headers", "cors_expose_header", texts=_separated),
-    LibraryOption("cors", "allow_credentials", "cors_allow_credentials", texts=_truth),
+    LibraryOption("cors", "allow_credentials", "cors_allow_credentials", texts=as_truth),
     LibraryOption("cors", "max_age", "cors_max_age"),
 )
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from moorage.options.oslo import LIBRARY_OPTIONS, LibraryOption, database_options
+from moorage.options.oslo import LIBRARY_OPTIONS, LibraryOption, as_truth, database_options
+from moorage.options.service import UNLIMITED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 _NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 _PATHS: Final = "Moorage names each file by a setting of its own"
-_ORDER: Final = (
-    "candidates are computed up to the query's `limit`, always in the same order; with more hosts"
-    " than Nova's [scheduler] max_placement_results, raise that"
-)
+
+
+def _most(text: str, _file: Path) -> Sequence[str]:
+    """A negative number is no bound; 0 is 1: the reference counts after each candidate."""
+    number = int(text)
+    return (UNLIMITED if number < 0 else str(max(1, number)),)
+
 
 OF_PLACEMENT: Final = (
     LibraryOption("api", "auth_strategy", "auth"),
@@ -38,9 +43,20 @@ OF_PLACEMENT: Final = (
     LibraryOption(
         "placement_database", "sync_on_startup", reason="each start upgrades the schema, if need be"
     ),
-    LibraryOption("placement", "randomize_allocation_candidates", reason=_ORDER),
-    LibraryOption("placement", "max_allocation_candidates", reason=_ORDER),
-    LibraryOption("placement", "allocation_candidates_generation_strategy", reason=_ORDER),
+    LibraryOption(
+        "placement",
+        "randomize_allocation_candidates",
+        "randomize_allocation_candidates",
+        texts=as_truth,
+    ),
+    LibraryOption(
+        "placement", "max_allocation_candidates", "max_allocation_candidates", texts=_most
+    ),
+    LibraryOption(
+        "placement",
+        "allocation_candidates_generation_strategy",
+        "allocation_candidates_generation_strategy",
+    ),
     LibraryOption(
         "placement",
         "allocation_conflict_retry_count",
@@ -75,7 +91,6 @@ def _is_other_owner(text: str) -> bool:
 
 
 MATTERS: Final[Mapping[tuple[str, str], Callable[[str], bool]]] = {
-    ("placement", "randomize_allocation_candidates"): _is_true,
     ("placement", "incomplete_consumer_project_id"): _is_other_owner,
     ("placement", "incomplete_consumer_user_id"): _is_other_owner,
     ("oslo_middleware", "enable_proxy_headers_parsing"): _is_true,

@@ -14,19 +14,25 @@ from moorage.options.kinds import (
     lifetime,
     mount,
     one_of,
+    or_word,
     planners,
     project_lifetime,
     show_lifetime,
+    show_or_word,
     show_planners,
     show_project_lifetime,
     show_size,
+    show_truth,
     size,
+    truth,
     whole,
     word,
 )
 
 _LARGEST_PORT: Final = 65535
 _MOST_NAMES: Final = 1_000_000
+
+UNLIMITED: Final = "unlimited"
 
 SERVICE: Final = (
     Setting("host", host, "127.0.0.1", "ADDRESS", "Address to listen on."),
@@ -199,6 +205,33 @@ SERVICE: Final = (
         " it, if the policy has no on_violation: refuse its allocations with 409 (refuse), or write"
         " them (report). The ensemble's project is told by the event policy.violated. With report,"
         " only operators may write on_violation: refuse.",
+    ),
+    Setting(
+        "max_allocation_candidates",
+        or_word(whole(1, 10_000_000), UNLIMITED),
+        UNLIMITED,
+        "N",
+        "Allocation candidates in one answer of Placement at most, whatever the query's limit; or"
+        " unlimited.",
+        show=show_or_word(UNLIMITED),
+    ),
+    Setting(
+        "allocation_candidates_generation_strategy",
+        one_of("breadth-first", "depth-first"),
+        "breadth-first",
+        "WHICH",
+        "Which candidates max_allocation_candidates keeps: one of every host before a second of any"
+        " (breadth-first), or all of one host before any of the next (depth-first). What a query's"
+        " limit takes of them is always breadth-first.",
+    ),
+    Setting(
+        "randomize_allocation_candidates",
+        truth,
+        "false",
+        "BOOL",
+        "Whether answers with allocation candidates are random samples: hosts, and the devices of"
+        " each host, in random order.",
+        show=show_truth,
     ),
     Setting(
         "failed_builds",

@@ -17,6 +17,7 @@ from moorage.domain.nova.pci_devices import StandardNames, read_aliases
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import SECOND
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
+from moorage.engine.candidates.limit import CandidateLimit
 from moorage.http.access_rules import RulesConfig
 from moorage.http.config import (
     CallersConfig,
@@ -183,6 +184,7 @@ class Settings:
     planners: PlannersConfig
     limits: Limits
     lifetimes: Lifetimes
+    candidates: CandidateLimit
     outward: OutwardConfig
     traces: str
     """Where traces go: `off` or `otlp`."""
@@ -242,6 +244,11 @@ def configure(effective: Effective) -> Settings:
         shadow=_shadow(effective),
         outward=outward(effective),
         lifetimes=_lifetimes(effective),
+        candidates=CandidateLimit(
+            value["max_allocation_candidates"],
+            value["allocation_candidates_generation_strategy"] == "depth-first",
+            value["randomize_allocation_candidates"],
+        ),
         limits=Limits(
             notice=value["notice"],
             ticket_flavors=value["ticket_flavors"] == "nova",

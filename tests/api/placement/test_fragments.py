@@ -13,7 +13,8 @@ from moorage.api.placement.candidate_texts import allocation_requests, batched_r
 from moorage.api.placement.fragments import Fragments
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates.enumerate import batches, candidates, first_candidates
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.candidates.limit import first_candidates
 from moorage.engine.candidates.query import CandidateQuery, Rules
 from moorage.engine.state.chunks import SIZE
 from moorage.engine.state.snapshot import ProviderState, Snapshot
@@ -84,9 +85,7 @@ def test_names_of_all_sorts_are_written_as_they_are(name: str) -> None:
 
 def compare(snapshot: Snapshot, query: CandidateQuery) -> None:
     found = list(candidates(snapshot, query))
-    body, used = batched_requests(
-        snapshot, query.shape.slots, first_candidates(batches(snapshot, query), None)
-    )
+    body, used = batched_requests(snapshot, query.shape.slots, first_candidates(snapshot, query))
     whole = allocation_requests(snapshot, found)
     assert normal(b"[%b]" % b"".join(body)) == normal(b"[%b]" % whole)
     assert set(used.tolist()) == {row for one in found for row, _ in one.allocations}

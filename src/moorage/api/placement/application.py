@@ -25,6 +25,7 @@ from moorage.api.placement.request import Request
 from moorage.api.placement.routes import Route, VersionedRoute, find, route_in_version
 from moorage.api.placement.versions import HISTORY
 from moorage.domain.errors import MoorageError
+from moorage.engine.candidates.limit import ANY_NUMBER
 from moorage.http.microversion import InvalidVersion, NegotiatedVersion, UnacceptableVersion
 from moorage.http.negotiation import JSON_TYPE, accepts
 from moorage.http.wsgi import ROUTE
@@ -33,6 +34,7 @@ from moorage.usecases.ledger.allocations import DEFAULTS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from moorage.engine.candidates.limit import CandidateLimit
     from moorage.http.access_rules import Access
     from moorage.http.microversion import Response
     from moorage.http.wsgi import Application, Environ, StartResponse
@@ -55,13 +57,15 @@ def create_app(
     *,
     access: Access = DEFAULT,
     rules: WriteRules = DEFAULTS,
+    candidates: CandidateLimit = ANY_NUMBER,
 ) -> Application:
     """The dialect's application over a ledger.
 
     The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
-    but the root's. `access` judges the access rules, `rules` are for writes of allocations.
+    but the root's. `access` judges the access rules, `rules` are for writes of allocations,
+    `candidates` bounds answers with candidates.
     """
-    return _Dialect(store, ids, access, rules)
+    return _Dialect(store, ids, access, rules, candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class _Dialect:
     ids: Ids
     access: Access
     rules: WriteRules
+    candidates: CandidateLimit
     summaries: Fragments = field(default_factory=lambda: Fragments(summary))
     summaries_with_terms: Fragments = field(default_factory=lambda: Fragments(summary_with_terms))
     _shapes: dict[str, Fragments] = field(default_factory=dict)

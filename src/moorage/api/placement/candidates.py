@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from secrets import randbits
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,8 @@ from moorage.api.placement.candidate_texts import allocation_requests, batched_r
 from moorage.api.placement.fragments import summary, summary_with_terms
 from moorage.api.placement.rendering import assembled
 from moorage.api.placement.unknown_names import names_exist
-from moorage.engine.candidates.enumerate import batches, first_candidates, summary_rows
+from moorage.engine.candidates.enumerate import summary_rows
+from moorage.engine.candidates.limit import first_candidates
 from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def list_all(env: Environment, request: Request) -> Response:
-    """All candidates up to the limit, and a summary of their providers."""
+    """All candidates up to the limits, and a summary of their providers."""
     shown = presented_claim(env.store, request.global_request_id)
     query = candidate_query.read(request)
     query = without_spent_tickets(env.store, query, presents=shown is not None)
@@ -50,11 +52,12 @@ def list_all(env: Environment, request: Request) -> Response:
             body={"allocation_requests": [], "provider_summaries": {}}, modified=snapshot.taken_at
         )
     limit = candidate_query.limit(request)
+    most = env.candidates.least(limit)
     drawn = ticket_candidates(env.store, snapshot, query)
     if drawn is not None:
-        requests, used = _few(drawn.snapshot, drawn.candidates, limit)
+        requests, used = _few(drawn.snapshot, drawn.candidates, most)
     elif shown is not None:
-        requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
+        requests, used = _few(snapshot, candidates_for(snapshot, query, shown), most)
     else:
         query = without_server_providers(snapshot, query)
         lifetimes = env.rules.lifetimes
@@ -66,7 +69,7 @@ def list_all(env: Environment, request: Request) -> Response:
             env.store, snapshot, query, asked_for, env.rules.misplaced_members
         )
         seen = fleet_for_query(snapshot, query, lifetimes)
-        found = first_candidates(batches(seen, query, limit), limit)
+        found = first_candidates(seen, query, limit, env.candidates, randbits(64))
         requests, used = batched_requests(seen, query.shape.slots, found)
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
     body = assembled(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.api.placement.fragments import Fragments
+    from moorage.engine.candidates.limit import CandidateLimit
     from moorage.http.microversion import JSON, NegotiatedVersion
     from moorage.usecases.ledger.allocations import WriteRules
     from moorage.usecases.ports import Caller, Ids, Store
@@ -38,6 +39,10 @@ class Environment(Protocol):
     @property
     def rules(self) -> WriteRules:
         """How writes of allocations are judged, with the default lifetimes of consumers."""
+
+    @property
+    def candidates(self) -> CandidateLimit:
+        """How answers with allocation candidates are bounded."""
 
     def shapes(self, mount: str) -> Fragments:
         """Encoded providers, as the newest version shows them below a mount point."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates.enumerate import batches, first_candidates
+from moorage.engine.candidates.limit import first_candidates
 from moorage.engine.candidates.query import Rules
 from moorage.engine.state import provider_filters
 from moorage.usecases.claims.stay_terms import fleet_for_query
@@ -60,9 +60,8 @@ def names_exist(env: Environment, snapshot: Snapshot, query: CandidateQuery) -> 
             return False
         _refuse(traits, group.forbidden.union(*group.required), _NO_TRAIT)
         alone = replace(query, groups=(group,), rules=Rules(), one_provider_per_tree=False)
-        if not first_candidates(
-            batches(fleet_for_query(snapshot, alone, env.rules.lifetimes), alone, 1), 1
-        ):
+        fleet = fleet_for_query(snapshot, alone, env.rules.lifetimes)
+        if not first_candidates(fleet, alone, 1):
             return False
     return False
 

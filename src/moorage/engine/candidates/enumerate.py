@@ -4,50 +4,43 @@ Placement's semantics (its API reference, microversion 1.39): a candidate comes 
 tree plus the sharing providers (trait `MISC_SHARES_VIA_AGGREGATE`) that have an aggregate in
 common with any provider of that tree. One class of one group is never split over providers.
 
-Trees that may serve the query (`tree_prefilter`) are searched in row order and in growing blocks
-(`tree_cache`), until the caller has enough candidates. In a block, masks select the trees that can
-serve every slot (`supply`), trees that are equal to the query are grouped (`tree_keys`), and each
-group is searched once (`tree_search`). Capacity is judged by `peak`, so holds and future bookings
-reduce candidates although usages do not show them.
+Trees are searched (`tree_groups`) until the caller has enough candidates. Capacity is judged by
+`peak`, so holds and future bookings reduce candidates although usages do not show them.
+
+There are two orders. Breadth first, every tree gives one candidate before any gives its second;
+depth first, a tree gives all of its candidates before the next gives any. `limit` has the rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from moorage.engine.candidates.supply import supply
-from moorage.engine.candidates.tree_cache import blocks, eligible_trees, tree_blocks
-from moorage.engine.candidates.tree_keys import SearchPlan, group_equal_trees
-from moorage.engine.candidates.tree_pattern import unpack
+from moorage.domain.providers import SHARING_TRAIT
+from moorage.engine.candidates.tree_groups import equal_trees
 from moorage.engine.candidates.tree_prefilter import distinct
-from moorage.engine.candidates.tree_search import selections
-from moorage.engine.state.fleet_view import SubsetView
+from moorage.engine.state import provider_filters
 from moorage.engine.state.sharing import sharing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from random import Random
 
     from numpy.typing import NDArray
 
     from moorage.domain.resources import Amounts, ResourceClass
     from moorage.engine.candidates.query import CandidateQuery
-    from moorage.engine.candidates.query_shape import QueryShape, SlotRequest
-    from moorage.engine.candidates.tree_cache import EligibleTrees
+    from moorage.engine.candidates.query_shape import SlotRequest
+    from moorage.engine.candidates.tree_groups import TreeSelections
     from moorage.engine.candidates.tree_search import Selection
-    from moorage.engine.state.fleet_view import FleetView, Ints
+    from moorage.engine.state.fleet_view import Bools, Ints
     from moorage.engine.state.snapshot import Snapshot
 
-__all__ = ["Batch", "Candidate", "batches", "candidates"]
+__all__ = ["Batch", "Candidate", "Turn", "breadth_first", "candidates", "depth_first", "in_turns"]
 
-_MAX_CACHED: Final = 64
-"""Selections of a pattern that are cached at most; if there are more, each tree is searched."""
-_PATTERNS_CACHED: Final = 256
-"""Patterns cached for later queries."""
 _CHUNK: Final = 256
 """Selections of one tree in a batch at most."""
 
@@ -82,47 +75,78 @@ class Batch:
             yield Batch(self.selections[:rest], self.trees[whole : whole + 1])
 
 
+class Turn(NamedTuple):
+    """Trees that take turns together: each gives the same selections, one at a time."""
+
+    selections: Iterator[Selection]
+    trees: Ints
+    """[trees, positions] provider rows."""
+
+
 def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]:
-    """Yield each distinct candidate once, in a stable order."""
+    """Yield each distinct candidate once, breadth first and in a stable order."""
     slots = query.shape.slots
     bare = [group.suffix for group in query.groups if not group.suffix and not group.resources]
-    for batch in batches(snapshot, query):
+    for batch in breadth_first(snapshot, query):
         for tree in batch.trees.tolist():
             for picks in batch.selections:
                 yield _candidate(slots, bare, [tree[position] for position in picks])
 
 
-def batches(snapshot: Snapshot, query: CandidateQuery, limit: int | None = None) -> Iterator[Batch]:
-    """Yield each distinct candidate once, in batches of those that differ only by their tree.
+def breadth_first(
+    snapshot: Snapshot,
+    query: CandidateQuery,
+    limit: int | None = None,
+    random: Random | None = None,
+) -> Iterator[Batch]:
+    """Yield each distinct candidate once: one of each tree before the second of any.
 
-    `limit` is how many candidates the caller will take, if known; it sizes the first block.
+    `limit` is how many candidates the caller will take, if known; it sizes the first block. With
+    `random`, the trees and the candidates of each tree are in random order.
     """
-    pairs = sharing(snapshot)
-    shape = query.shape
-    if len(pairs):
-        # Lenders may be anywhere, and several trees may give a candidate of lenders only.
-        searcher = _Searcher(snapshot, shape, eligible_trees(snapshot, query, pairs))
-        for roots in blocks(_allowed_anchors(query.anchors, searcher.roots), limit):
-            yield from searcher.search(roots)
-        return
-    for block in tree_blocks(snapshot, query, limit):
-        part = SubsetView(block.subset, snapshot.classes)
-        searcher = _Searcher(part, shape, block.eligible)
-        for batch in searcher.search(searcher.roots):
-            yield Batch(batch.selections, part.rows[batch.trees])
+    found = equal_trees(snapshot, query, limit, random)
+    turns = chain.from_iterable(_turns(block, random) for block in found)
+    return _without_repeats(snapshot, in_turns(snapshot, turns))
 
 
-def first_candidates(found: Iterable[Batch], limit: int | None) -> list[Batch]:
-    """The first `limit` candidates, or all if `limit` is None."""
-    if limit is None:
-        return list(found)
-    kept: list[Batch] = []
-    for batch in found:
-        kept.extend([batch] if len(batch) <= limit else batch.cut(limit))
-        limit -= len(batch)
-        if limit <= 0:
-            break
-    return kept
+def depth_first(
+    snapshot: Snapshot, query: CandidateQuery, limit: int | None = None
+) -> Iterator[Batch]:
+    """Yield each distinct candidate once: all of a tree before any of the next."""
+    found = chain.from_iterable(equal_trees(snapshot, query, limit))
+    return _without_repeats(snapshot, _tree_by_tree(found))
+
+
+def in_turns(snapshot: Snapshot, turns: Iterable[Turn]) -> Iterator[Batch]:
+    """One selection of each, then the second of each, and so on; `turns` are read once, lazily.
+
+    Trees that have only selections of sharing providers come last the first time.
+    """
+    shares = _sharing_mask(snapshot)
+    later: list[Turn] = []
+    last: list[Batch] = []
+    for turn in turns:
+        picks = next(turn.selections, None)
+        if picks is None:
+            continue
+        later.append(turn)
+        first = Batch((picks,), turn.trees)
+        if shares is not None and _uses_sharing_only(first, picks, shares):
+            last.append(first)
+        else:
+            yield first
+    yield from last
+    while later:
+        if len(later) == 1 and len(later[0].trees) == 1:  # no other tree: any number at a time
+            while some := tuple(islice(later[0].selections, _CHUNK)):
+                yield Batch(some, later[0].trees)
+            return
+        before, later = later, []
+        for turn in before:
+            picks = next(turn.selections, None)
+            if picks is not None:
+                yield Batch((picks,), turn.trees)
+                later.append(turn)
 
 
 def summary_rows(snapshot: Snapshot, used: NDArray[np.integer], *, whole_trees: bool) -> Ints:
@@ -151,86 +175,71 @@ def _candidate(slots: Sequence[SlotRequest], bare: Sequence[str], rows: Sequence
     )
 
 
-class _Searcher:
-    """Searches the trees of a view for one query."""
+def _turns(found: Iterable[tuple[TreeSelections, Ints]], random: Random | None) -> Iterable[Turn]:
+    """The turns of one block's trees; equal trees share one, unless the order is random."""
+    if random is None:
+        return (Turn(iter(selected), trees) for selected, trees in found)
+    each = [
+        Turn(selected.shuffled(random), trees[number : number + 1])
+        for selected, trees in found
+        for number in range(len(trees))
+    ]
+    random.shuffle(each)
+    return each
 
-    def __init__(self, view: FleetView, shape: QueryShape, prepared: EligibleTrees) -> None:
-        self._view = view
-        found = supply(view, shape, prepared.eligible)
-        self._plan = SearchPlan(shape, prepared.eligible, found, prepared.pairs)
-        self.roots = np.flatnonzero(found.trees & prepared.anchors)
-        """Roots of the trees that may serve the query."""
-        self._seen: set[tuple[int, ...]] = set()
 
-    def search(self, roots: Ints) -> Iterator[Batch]:
-        """The candidates of some of `roots`."""
-        if not len(roots):
-            return
-        for key, trees in group_equal_trees(self._view, self._plan, roots).items():
-            yield from self._of_pattern(_cached_pattern(self._plan.shape, key), trees)
-
-    def _of_pattern(self, pattern: _CachedPattern, trees: Ints) -> Iterator[Batch]:
-        few = pattern.cached
+def _tree_by_tree(found: Iterable[tuple[TreeSelections, Ints]]) -> Iterator[Batch]:
+    for selected, trees in found:
+        few = selected.cached
         if few is not None:
-            yield from self._without_repeats(pattern, few, trees)
-            return
+            if few:
+                yield Batch(few, trees)
+            continue
         for number in range(len(trees)):
-            found = iter(pattern)
-            while some := tuple(islice(found, _CHUNK)):
-                yield from self._without_repeats(pattern, some, trees[number : number + 1])
-
-    def _without_repeats(
-        self, pattern: _CachedPattern, selections: Sequence[Selection], trees: Ints
-    ) -> Iterator[Batch]:
-        """Leave out candidates that another tree has given already.
-
-        Only candidates of sharing providers alone can come from several trees.
-        """
-        uncommon = selections
-        if pattern.sharing:
-            uncommon = [picks for picks in selections if not pattern.uses_sharing_only(picks)]
-            for picks in selections:
-                if pattern.uses_sharing_only(picks):
-                    rows = map(tuple, trees[:, list(picks)].tolist())
-                    fresh = [number for number, one in enumerate(rows) if self._is_new(one)]
-                    if fresh:
-                        yield Batch((picks,), trees[fresh])
-        if uncommon:
-            yield Batch(uncommon, trees)
-
-    def _is_new(self, rows: tuple[int, ...]) -> bool:
-        before = len(self._seen)
-        self._seen.add(rows)
-        return len(self._seen) > before
+            every = iter(selected)
+            while some := tuple(islice(every, _CHUNK)):
+                yield Batch(some, trees[number : number + 1])
 
 
-class _CachedPattern:
-    """The selections of equal trees; searched once if there are few."""
+def _without_repeats(snapshot: Snapshot, found: Iterator[Batch]) -> Iterator[Batch]:
+    """Leave out candidates that another tree has given already.
 
-    def __init__(self, shape: QueryShape, key: bytes) -> None:
-        self._shape = shape
-        self._pattern = unpack(shape, key)
-        self.sharing = any(self._pattern.shares)
-
-    @cached_property
-    def cached(self) -> Sequence[Selection] | None:
-        """All selections, or None if there are more than `_MAX_CACHED`."""
-        found = tuple(islice(self, _MAX_CACHED + 1))
-        return found if len(found) <= _MAX_CACHED else None
-
-    def uses_sharing_only(self, picks: Selection) -> bool:
-        """Whether every slot is allocated from a sharing provider."""
-        return all(self._pattern.shares[position] for position in picks)
-
-    def __iter__(self) -> Iterator[Selection]:
-        return selections(self._shape, self._pattern)
+    Only candidates of sharing providers alone can come from several trees.
+    """
+    shares = _sharing_mask(snapshot)
+    if shares is None:
+        yield from found
+        return
+    seen: set[tuple[int, ...]] = set()
+    for batch in found:
+        yield from _fresh(batch, shares, seen)
 
 
-@lru_cache(maxsize=_PATTERNS_CACHED)
-def _cached_pattern(shape: QueryShape, key: bytes) -> _CachedPattern:
-    """Cached across queries: clients request the same flavors again, from trees that are alike."""
-    return _CachedPattern(shape, key)
+def _fresh(batch: Batch, shares: Bools, seen: set[tuple[int, ...]]) -> Iterator[Batch]:
+    sharing_only = [_uses_sharing_only(batch, picks, shares) for picks in batch.selections]
+    uncommon = [p for p, common in zip(batch.selections, sharing_only, strict=True) if not common]
+    if uncommon:
+        yield Batch(uncommon, batch.trees)
+    for picks, common in zip(batch.selections, sharing_only, strict=True):
+        if common:
+            rows = list(map(tuple, batch.trees[:, list(picks)].tolist()))
+            fresh = [number for number, one in enumerate(rows) if _is_new(one, seen)]
+            if fresh:
+                yield Batch((picks,), batch.trees[fresh])
 
 
-def _allowed_anchors(anchors: frozenset[int] | None, roots: Ints) -> Ints:
-    return roots if anchors is None else roots[np.isin(roots, list(anchors))]
+def _sharing_mask(snapshot: Snapshot) -> Bools | None:
+    """[P] the sharing providers; None if none serves another tree."""
+    if not len(sharing(snapshot)):
+        return None
+    return provider_filters.has_trait(snapshot, SHARING_TRAIT)
+
+
+def _uses_sharing_only(batch: Batch, picks: Selection, shares: Bools) -> bool:
+    return bool(shares[batch.trees[0, list(picks)]].all())
+
+
+def _is_new(rows: tuple[int, ...], seen: set[tuple[int, ...]]) -> bool:
+    before = len(seen)
+    seen.add(rows)
+    return len(seen) > before

@@ -52,7 +52,11 @@ def rules(
     if shape.shared_classes:
         yield _SharedClasses(shape, pattern, slots)
     if shape.required_sets:
-        yield _RequiredTraits(shape, pattern, slots, providers)
+        plain = [not slot.suffix for slot in slots]
+        yield _Covered(pattern.traits_met, (1 << shape.required_sets) - 1, plain, providers)
+    if pattern.needs_unshared:
+        unshared = [not shares for shares in pattern.shares]
+        yield _Covered(unshared, 1, [True] * len(slots), providers)
     for names in shape.same_subtrees:
         yield _SameSubtree(names, pattern, slots, providers)
     if shape.one_provider_per_tree:
@@ -126,33 +130,36 @@ class _SharedClasses(_SlotRule):
         return tuple(self._taken[provider])
 
 
-class _RequiredTraits(_SlotRule):
-    """The unsuffixed group's providers together meet every required trait set."""
+class _Covered(_SlotRule):
+    """The providers of some slots together have every one of a number of properties.
+
+    The unsuffixed group's have every required trait set.
+    """
 
     def __init__(
         self,
-        shape: QueryShape,
-        pattern: TreePattern,
-        slots: Sequence[SlotRequest],
+        properties: Sequence[int],
+        every: int,
+        bound: Sequence[bool],
         providers: Sequence[Sequence[int]],
     ) -> None:
-        self._full = (1 << shape.required_sets) - 1
-        self._traits_met = pattern.traits_met
-        super().__init__([not slot.suffix for slot in slots])
-        self._later = [0] * (len(slots) + 1)
-        for depth in reversed(range(len(slots))):
+        """Bits of properties per provider, and of all; the slots that are bound."""
+        super().__init__(bound)
+        self._properties, self._every = properties, every
+        self._later = [0] * (len(bound) + 1)
+        for depth in reversed(range(len(bound))):
             more = 0
-            for provider in providers[depth] if self._bound[depth] else ():
-                more |= pattern.traits_met[provider]
+            for provider in providers[depth] if bound[depth] else ():
+                more |= properties[provider]
             self._later[depth] = self._later[depth + 1] | more
         self._covered = [0]
 
     def admits(self, depth: int, provider: int) -> bool:
-        able = self._covered[-1] | self._traits_met[provider] | self._later[depth + 1]
-        return able == self._full
+        able = self._covered[-1] | self._properties[provider] | self._later[depth + 1]
+        return able == self._every
 
     def assign(self, _depth: int, provider: int) -> None:
-        self._covered.append(self._covered[-1] | self._traits_met[provider])
+        self._covered.append(self._covered[-1] | self._properties[provider])
 
     def undo(self, _depth: int, _provider: int) -> None:
         self._covered.pop()

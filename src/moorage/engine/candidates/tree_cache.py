@@ -20,6 +20,7 @@ from moorage.engine.state.sharing import NO_SHARING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from random import Random
 
     from numpy.typing import NDArray
 
@@ -70,12 +71,17 @@ def eligible_trees(snapshot: Snapshot, query: CandidateQuery, pairs: Sharing) ->
 
 
 def tree_blocks(
-    snapshot: Snapshot, query: CandidateQuery, limit: int | None
+    snapshot: Snapshot, query: CandidateQuery, limit: int | None, random: Random | None = None
 ) -> Iterator[TreeBlock]:
-    """The trees that may serve a query in a fleet without sharing, in blocks, in row order."""
+    """The trees that may serve a query in a fleet without sharing, in blocks, in row order.
+
+    With `random`, the blocks are random samples.
+    """
     roots = named_trees(snapshot, query)
-    if roots is not None:  # few trees, seldom the same again: not cached
-        for some in blocks(roots, limit):
+    if roots is None and random is not None:
+        roots = possible_trees(snapshot, query)
+    if roots is not None:  # few trees, or others each time: not cached
+        for some in blocks(roots, limit, random):
             yield _block(snapshot, query, some)
         return
     cached = _cache(snapshot).query(snapshot, query, limit)
@@ -86,12 +92,18 @@ def tree_blocks(
         yield found
 
 
-def blocks(roots: Ints, limit: int | None) -> Iterator[Ints]:
-    """Root rows in blocks of growing size; the first has slightly more than `limit` trees."""
+def blocks(roots: Ints, limit: int | None, random: Random | None = None) -> Iterator[Ints]:
+    """Root rows in blocks of growing size; the first has slightly more than `limit` trees.
+
+    With `random`, each block is a random sample of the rest, in row order.
+    """
+    if random is not None:
+        roots = np.array(random.sample(roots.tolist(), len(roots)), dtype=np.int64)
     size = _LARGEST_BLOCK if limit is None else limit + limit // 4
     start, size = 0, max(size, _FIRST_BLOCK)
     while start < len(roots):
-        yield roots[start : start + size]
+        some = roots[start : start + size]
+        yield some if random is None else np.sort(some)
         start, size = start + size, max(size, min(4 * size, _LARGEST_BLOCK))
 
 

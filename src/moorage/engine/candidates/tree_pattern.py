@@ -34,6 +34,8 @@ class TreePattern:
     """[m] tree number, if at most one provider of each tree may be used; else 0."""
     interchangeable: tuple[tuple[int, ...], ...]
     """Groups of positions: providers of one group may be exchanged in any candidate."""
+    needs_unshared: bool = False
+    """Whether a selection must use some provider that is not a sharing one."""
 
 
 def unpack(shape: QueryShape, key: bytes) -> TreePattern:

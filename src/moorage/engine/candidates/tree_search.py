@@ -4,16 +4,20 @@ Slots are assigned in order, those with the fewest providers first. A partial se
 be completed is recorded as a dead end by what has been allocated from its providers, where
 interchangeable providers count as equal: equal devices are not tried in every order. Selections
 that succeed are all yielded, because candidates differ by the providers' names.
+
+Selections of sharing providers only come last: they are candidates of other trees, too.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from moorage.engine.candidates.search_rules import rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from random import Random
 
     from moorage.engine.candidates.query_shape import QueryShape
     from moorage.engine.candidates.tree_pattern import TreePattern
@@ -22,8 +26,29 @@ Selection: TypeAlias = "tuple[int, ...]"
 """Per slot of the shape: the position of its provider."""
 
 
-def selections(shape: QueryShape, pattern: TreePattern) -> Iterator[Selection]:
-    """Every selection of one provider per slot that obeys all rules, each once."""
+def selections(
+    shape: QueryShape, pattern: TreePattern, random: Random | None = None
+) -> Iterator[Selection]:
+    """Every selection of one provider per slot that obeys all rules, each once.
+
+    With `random`, providers are tried in random order.
+    """
+    if not any(pattern.shares) or not shape.slots:
+        yield from _searched(shape, pattern, random)
+        return
+    yield from _searched(shape, replace(pattern, needs_unshared=True), random)
+    lenders = tuple(tuple(one for one in some if pattern.shares[one]) for some in pattern.providers)
+    yield from _searched(shape, replace(pattern, providers=lenders), random)
+
+
+def uses_sharing_only(pattern: TreePattern, picks: Selection) -> bool:
+    """Whether every slot is allocated from a sharing provider."""
+    return all(pattern.shares[position] for position in picks)
+
+
+def _searched(
+    shape: QueryShape, pattern: TreePattern, random: Random | None
+) -> Iterator[Selection]:
     if (
         not all(pattern.providers)
         or not enough_capacity(shape, pattern)
@@ -34,7 +59,7 @@ def selections(shape: QueryShape, pattern: TreePattern) -> Iterator[Selection]:
         return iter(() if shape.required_sets else ((),))
     order = sorted(range(len(shape.slots)), key=lambda n: len(pattern.providers[n]))
     back = sorted(range(len(order)), key=order.__getitem__)
-    found = _Search(shape, pattern, order).run()
+    found = _Search(shape, pattern, order, random).run()
     if back == order == list(range(len(order))):
         return found
     return (tuple([selected[at] for at in back]) for selected in found)
@@ -43,7 +68,14 @@ def selections(shape: QueryShape, pattern: TreePattern) -> Iterator[Selection]:
 class _Search:
     """One search; a depth is the number of a slot in search order."""
 
-    def __init__(self, shape: QueryShape, pattern: TreePattern, order: Sequence[int]) -> None:
+    def __init__(
+        self,
+        shape: QueryShape,
+        pattern: TreePattern,
+        order: Sequence[int],
+        random: Random | None,
+    ) -> None:
+        self._random = random
         slots = [shape.slots[n] for n in order]
         self._providers = [pattern.providers[n] for n in order]
         self._rules = list(rules(shape, pattern, slots, self._providers))
@@ -56,7 +88,7 @@ class _Search:
 
     def run(self) -> Iterator[Selection]:
         last = len(self._providers) - 1
-        selected, ways = [0] * (last + 1), [iter(self._providers[0])]
+        selected, ways = [0] * (last + 1), [self._ways(0)]
         fruitful = [False] * (last + 1)
         while ways:
             depth = len(ways) - 1
@@ -75,7 +107,11 @@ class _Search:
                 self._undo(depth, provider)
                 continue
             fruitful[depth + 1] = False
-            ways.append(iter(self._providers[depth + 1]))
+            ways.append(self._ways(depth + 1))
+
+    def _ways(self, depth: int) -> Iterator[int]:
+        some = self._providers[depth]
+        return iter(some if self._random is None else self._random.sample(some, len(some)))
 
     def _next(self, depth: int, providers: Iterator[int]) -> int | None:
         """The next provider that every rule admits."""
