@@ -76,6 +76,7 @@ class CandidateQuery:
         """The part of the query that is the same for every tree."""
         slots: list[SlotRequest] = []
         sums: dict[ResourceClass, list[int]] = {}
+        alone: set[ResourceClass] = set()  # no provider gives them to two slots
         for group in self.groups:
             amounts = tuple(group.resources.items())
             if group.suffix:
@@ -84,11 +85,16 @@ class CandidateQuery:
                 slots.extend(SlotRequest("", (one,)) for one in amounts)
             for name, amount in amounts:
                 sums.setdefault(name, []).append(amount)
+        if self.rules.isolate:
+            plain = {name for one in self.groups if not one.suffix for name in one.resources}
+            alone = sums.keys() - plain
         return QueryShape(
             slots=tuple(slots),
             required_sets=sum(len(group.required) for group in self.groups if not group.suffix),
             shared_classes=tuple(
-                (name, sum(every)) for name, every in sums.items() if len(every) > 1
+                (name, sum(every))
+                for name, every in sums.items()
+                if len(every) > 1 and name not in alone
             ),
             isolate=self.rules.isolate,
             same_subtrees=self.rules.same_subtrees,

@@ -25,7 +25,7 @@ class QueryShape:
     required_sets: int
     """How many required trait sets the providers of the unsuffixed group meet together."""
     shared_classes: tuple[tuple[ResourceClass, int], ...]
-    """Classes that several slots request, with their summed amounts."""
+    """Classes that one provider may give to several slots, with their summed amounts."""
     isolate: bool
     same_subtrees: tuple[frozenset[str], ...]
     one_provider_per_tree: bool

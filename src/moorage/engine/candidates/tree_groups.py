@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
 
 _MAX_CACHED: Final = 64
-"""Selections of a pattern that are cached at most; if there are more, each query searches."""
-_PATTERNS_CACHED: Final = 256
+"""Selections of a pattern that are cached; if there are more, a query that takes them searches."""
+_PATTERNS_CACHED: Final = 2048
 """Patterns cached for later queries."""
 
 
@@ -51,17 +51,21 @@ class TreeSelections:
         return next(self._search(), None)
 
     @cached_property
+    def _known(self) -> Sequence[Selection]:
+        return tuple(islice(self._search(), _MAX_CACHED + 1))
+
+    @property
     def cached(self) -> Sequence[Selection] | None:
         """All selections, or None if there are more than `_MAX_CACHED`."""
-        found = tuple(islice(self._search(), _MAX_CACHED + 1))
-        return found if len(found) <= _MAX_CACHED else None
+        return self._known if len(self._known) <= _MAX_CACHED else None
 
     def __iter__(self) -> Iterator[Selection]:
         if self.first is None:
             return
         yield self.first
-        few = self.cached
-        yield from islice(self._search() if few is None else few, 1, None)
+        yield from islice(self._known, 1, None)
+        if len(self._known) > _MAX_CACHED:
+            yield from islice(self._search(), len(self._known), None)
 
     def shuffled(self, random: Random) -> Iterator[Selection]:
         """All selections in random order; of many, successive ones are alike."""

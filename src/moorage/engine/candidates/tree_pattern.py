@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,28 +39,31 @@ class TreePattern:
 
 def unpack(shape: QueryShape, key: bytes) -> TreePattern:
     """Unpack a key of `tree_keys`."""
-    bits_wide, numbers_wide = shape.flag_count, shape.number_count
-    width = bits_wide + 8 * numbers_wide
-    table = np.frombuffer(key, dtype=np.uint8).reshape(-1, width)
-    bits = table[:, :bits_wide].astype(np.bool_)
-    numbers = np.ascontiguousarray(table[:, bits_wide:]).view(np.int64).reshape(len(table), -1)
-    slots, summed = len(shape.slots), len(shape.shared_classes)
-    values: list[list[int]] = numbers.tolist()
+    flags, summed = shape.flag_count, len(shape.shared_classes)
+    slots = len(shape.slots)
+    numbers = struct.Struct(f"={shape.number_count}q")
+    width = flags + numbers.size
+    entries = [key[start : start + width] for start in range(0, len(key), width)]
+    values = [numbers.unpack_from(one, flags) for one in entries]
     parents = [one[2 * summed] for one in values] if shape.same_subtrees else []
-    size = len(table)
-    required = bits[:, slots:-1].tolist()
+    size = len(entries)
     return TreePattern(
         size=size,
-        providers=tuple(tuple(np.flatnonzero(bits[:, n]).tolist()) for n in range(slots)),
-        traits_met=tuple(sum(1 << n for n, on in enumerate(one) if on) for one in required),
-        shares=tuple(bits[:, -1].tolist()),
+        providers=tuple(
+            tuple([position for position, one in enumerate(entries) if one[number]])
+            for number in range(slots)
+        ),
+        traits_met=tuple(
+            [sum(1 << n for n, on in enumerate(one[slots : flags - 1]) if on) for one in entries]
+        ),
+        shares=tuple([bool(one[flags - 1]) for one in entries]),
         max_amount=tuple(
             tuple(map(min, one[0 : 2 * summed : 2], one[1 : 2 * summed : 2])) for one in values
         ),
-        free=tuple(tuple(one[0 : 2 * summed : 2]) for one in values),
+        free=tuple(one[0 : 2 * summed : 2] for one in values),
         ancestors=_ancestors(parents) if shape.same_subtrees else (0,) * size,
         tree=tuple(one[-1] for one in values) if shape.one_provider_per_tree else (0,) * size,
-        interchangeable=_interchangeable(table, parents, bits[:, :slots]),
+        interchangeable=_interchangeable(entries, parents, slots),
     )
 
 
@@ -77,14 +79,12 @@ def _ancestors(parents: Sequence[int]) -> tuple[int, ...]:
 
 
 def _interchangeable(
-    table: np.ndarray[tuple[int, int], np.dtype[np.uint8]],
-    parents: Sequence[int],
-    serves: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
+    entries: Sequence[bytes], parents: Sequence[int], slots: int
 ) -> tuple[tuple[int, ...], ...]:
     """Groups of providers with equal features; one with descendants is alone in its group."""
     inner = set(parents)
     kinds: dict[object, list[int]] = {}
-    for position in np.flatnonzero(serves.any(axis=1)).tolist():
-        kind = position if position in inner else table[position].tobytes()
-        kinds.setdefault(kind, []).append(position)
+    for position, entry in enumerate(entries):
+        if any(entry[:slots]):
+            kinds.setdefault(position if position in inner else entry, []).append(position)
     return tuple(tuple(positions) for positions in kinds.values())
