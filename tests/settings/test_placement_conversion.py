@@ -118,7 +118,7 @@ def test_a_bound_of_candidates_is_what_the_reference_makes_of_it(
     file = tmp_path / "moorage.conf"
     file.write_text("\n".join(found.lines()))
     made = configure(read({"config_file": [str(file)]}, {}, ()))
-    assert made.candidates == CandidateLimit(most)
+    assert made.candidates == CandidateLimit(most, depth_first=True)  # the default there
 
 
 def test_the_result_means_the_same(converted: Converted, tmp_path: Path) -> None:

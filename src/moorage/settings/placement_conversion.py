@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _SETTINGS: Final = {setting.name: setting for setting in SETTINGS}
 _AUTH_SECTION: Final = "auth_section"
 _CONNECTION: Final = ("placement_database", "connection")
+_MOST: Final = "max_allocation_candidates"
+_STRATEGY: Final = "allocation_candidates_generation_strategy"
 _POLICY_FILE: Final = "policy.yaml"
 """What oslo.policy reads beside the configuration file, if it is there."""
 _POLICY_FOLDER: Final = "policy.d"
@@ -227,16 +229,20 @@ def _carry_keystone(
 
 def _add_defaults(found: Conversion, said: Mapping[str, Mapping[str, _Said]], folder: Path) -> None:
     """Say what is a default there and none here."""
+    there = "the default there"
     if "auth" not in found.settings:
         found.settings["auth"] = (("keystone",), "[api] auth_strategy, by default")
-        found.note("[api] auth_strategy", Outcome.ADDED, "auth = keystone, the default there")
+        found.note("[api] auth_strategy", Outcome.ADDED, f"auth = keystone, {there}")
     if "enforce_new_defaults" not in found.settings:
         found.settings["enforce_new_defaults"] = (
             ("true",),
             "[oslo_policy] enforce_new_defaults, by default",
         )
-        detail = "enforce_new_defaults = true, the default there"
+        detail = f"enforce_new_defaults = true, {there}"
         found.note("[oslo_policy] enforce_new_defaults", Outcome.ADDED, detail)
+    if _MOST in found.settings and _STRATEGY not in found.settings:
+        found.settings[_STRATEGY] = (("depth-first",), f"[placement] {_STRATEGY}, by default")
+        found.note(f"[placement] {_STRATEGY}", Outcome.ADDED, f"{_STRATEGY} = depth-first, {there}")
     rules = folder / _POLICY_FILE
     if "policy_file" not in found.settings and rules.is_file():
         found.settings["policy_file"] = ((str(rules),), "[oslo_policy] policy_file, by default")
