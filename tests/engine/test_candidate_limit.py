@@ -67,7 +67,8 @@ def device_queries(draw: st.DrawFn) -> CandidateQuery:
     traits = draw(st.sampled_from([(), (frozenset({"T"}),)]))
     plain = [RequestGroup("", wanted, traits)] if wanted else []
     granular = [RequestGroup(suffix, {"GPU": 1}) for suffix in suffixes]
-    subtrees = (frozenset(suffixes),) if suffixes and draw(st.booleans()) else ()
+    together = draw(st.booleans())
+    subtrees = (frozenset(suffixes),) if together and suffixes else ()
     return CandidateQuery((*plain, *granular), Rules(draw(st.booleans()), subtrees))
 
 

@@ -104,10 +104,10 @@ def send(app: Application, call: Call) -> Answer:
 
 
 @contextmanager
-def ours() -> Iterator[Application]:
-    """Moorage with Placement at the root, over a new ledger in memory."""
+def ours(**given: str) -> Iterator[Application]:
+    """Moorage with Placement at the root and these settings, over a new ledger in memory."""
     store = open_store("sqlite://")
-    settings = configure(read({"mount": ["placement=/"]}, {}, ()))
+    settings = configure(read({"mount": ["placement=/"], **given}, {}, ()))
     try:
         yield create_app(settings, store=store, solver=_no_solver())
     finally:
@@ -142,7 +142,14 @@ class Reference:
         settings([], default_config_files=[str(folder / "placement.conf")])
         db_api.configure(settings)
         self.app: Application = deploy.loadapp(settings)
+        self._settings = settings
         self._engine = db_api.get_placement_engine()
+
+    def bound_candidates(self, most: int, strategy: str = "breadth-first") -> None:
+        """Generate that many candidates at most, or any number (-1)."""
+        name = "allocation_candidates_generation_strategy"
+        self._settings.set_override("max_allocation_candidates", most, "placement")
+        self._settings.set_override(name, strategy, "placement")
 
     def empty(self) -> None:
         """Back to the standard classes and traits."""
