@@ -80,6 +80,7 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
         operations.drop_column("providers", "offered_by")
         operations.drop_table("shares")
         operations.drop_column("changes", "added")
+        operations.drop_column("consumers", "migration_of")
         operations.drop_index("ix_bookings_holder", "bookings")
         operations.drop_column("bookings", "holder")
         operations.execute("UPDATE alembic_version SET version_num = '0002_member_servers'")

@@ -26,6 +26,9 @@ class Consumer:
     type: str | None = None
     """None in a write leaves an existing type alone; a new consumer becomes `unknown`."""
     generation: int = 0
+    migration_of: str | None = None
+    """The server whose allocations it took over when Nova began to move that; see
+    `usecases.ledger.server_moves`."""
 
 
 class AnyGeneration(Enum):

@@ -133,3 +133,18 @@ def test_a_server_whose_ensemble_is_deleted_while_it_migrates(cloud: Cloud) -> N
     assert cloud.native("GET", f"/claims/{claim['id']}")["claim"]["status"] == "active"
     delete(cloud, server)
     assert cloud.native("GET", f"/claims/{claim['id']}")["claim"]["status"] == "ended"
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_a_server_is_deleted_while_another_one_migrates(cloud: Cloud, *, confirmed: bool) -> None:
+    """Whose migration is whose is on record: the deleted server is nobody's."""
+    seen = cloud.candidates("db")
+    host, *others = seen
+    server, beside = (server_with(cloud, seen[one]) for one in (host, others[0]))
+    if confirmed:
+        cloud.native("POST", f"/decisions/{cloud.decision}/confirm")
+    migration = migrate(cloud, server, seen[host], elsewhere(cloud, *seen))
+    delete(cloud, beside)
+    assert claims(cloud) == {server: "active", beside: "ended"}
+    delete(cloud, migration)
+    assert claims(cloud) == {server: "active", beside: "ended"}

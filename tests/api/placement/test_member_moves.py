@@ -229,3 +229,44 @@ def test_a_move_in_one_write_changes_the_ensembles_generation(make: Make) -> Non
     before = generation()
     assert cloud.enter(server, free, WEB).status_code == 204
     assert generation() > before
+
+
+def test_who_else_gives_up_a_host_makes_it_no_less_new(make: Make) -> None:
+    """Nor does anybody's giving exactly what the server gets: only its own migration reverts."""
+    cloud = make()
+    (server, home), (_, other), (_, third) = cloud.servers("web").items()
+    anywhere, size = cloud.hosts_for(str(uuid4()), WEB), {"resources": WEB}
+    assert {other, third} <= anywhere
+    unrelated = str(uuid4())
+    assert cloud.post({unrelated: {other: size}}).status_code == 204
+    for more in ({}, {third: size}):
+        refused = cloud.post({unrelated: more, server: {other: size}})
+        assert refused.status_code == 409, refused.text
+        assert "would break web-apart" in refused.text
+    migration = cloud.begin_move(server)
+    refused = cloud.post({unrelated: {}, server: {other: size}})
+    assert refused.status_code == 409, refused.text
+    # Nor may its own migration serve as an excuse for another host.
+    for left in ({}, {home: size}):
+        refused = cloud.post({migration: left, server: {other: size}})
+        assert refused.status_code == 409, refused.text
+    assert cloud.post({migration: {}, server: {home: size}}).status_code == 204
+    assert cloud.servers("web")[server] == home
+
+
+def test_a_host_that_a_member_left_by_force_is_entered_back_only_by_its_migration(
+    make: Make,
+) -> None:
+    """The reverting POST of Nova is taken even where the host breaks policies meanwhile."""
+    cloud = make("report")
+    webs = cloud.servers("web")
+    (server, home), (second, _), _ = webs.items()
+    migration = cloud.begin_move(server)
+    free = min(cloud.hosts_for(server, WEB) - set(webs.values()))
+    assert cloud.enter(server, free, WEB).status_code == 204
+    cloud.begin_move(second)
+    assert cloud.enter(second, home, WEB).status_code == 204
+    told = len(cloud.misplaced())
+    answer = cloud.post({server: cloud.allocations(migration), migration: {}})
+    assert answer.status_code == 204, answer.text
+    assert len(cloud.misplaced()) == told

@@ -127,3 +127,24 @@ def test_other_requests_are_not_refused(make: Make, whose: str) -> None:
         answer = boot(cloud, claim["id"], host_of(cloud, "db[0]"), server)
     assert answer.status_code == 204, answer.text
     assert told(cloud) == []
+
+
+def test_a_server_that_comes_in_a_write_of_several_is_refused_as_well(make: Make) -> None:
+    """Another consumer that is written with it makes it no server that moves."""
+    cloud = make("refuse")
+    claim, host, other = claimed(cloud), host_of(cloud, "db[0]"), str(uuid4())
+    spend(cloud, claim, "failed")
+    body = {
+        server: {
+            "allocations": {host: {"resources": {"VCPU": 1}}},
+            "project_id": "shop",
+            "user_id": "ann",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        for server in (str(uuid4()), other)
+    }
+    headers = {**PLACEMENT, "X-Openstack-Request-Id": f"req-{claim['id']}"}
+    answer = cloud.client.simulate_post("/placement/allocations", json=body, headers=headers)
+    assert answer.status_code == 409, answer.text
+    assert len(told(cloud)) == 1

@@ -42,8 +42,8 @@ class ReplaceAllocations:
     """Replace a consumer's whole set of allocations (bookings from now on).
 
     They end as those before them did, and are as preemptible. A consumer without any before
-    gets them on the terms of `stay`; but if another consumer of the changeset gives up these very
-    allocations before, on the terms of that one. `until` says another end in any case.
+    gets them on the terms of `stay`; but on the terms of the consumer that it `takes_over`, if that
+    gives up these very allocations before. `until` says another end in any case.
 
     `generation` is the consumer's expected one: None for "must not exist yet", ANY_GENERATION
     for "do not check". Empty `allocations` clears the consumer. The generation of each
@@ -56,6 +56,8 @@ class ReplaceAllocations:
     generation: int | AnyGeneration | None
     until: Instant | None = None
     stay: Stay = OPEN
+    takes_over: str | None = None
+    """The consumer of the same changeset whose allocations these are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _b, _c, _p = tables.bookings.c, tables.consumers.c, tables.providers.c
 _BOOKED = (
     select(
         *(_b[name] for name in rows.BOOKING_ROW),
-        *(_c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation),
+        *tables.consumers.c,
     )
     .join(tables.consumers, _c.uuid == _b.consumer)
     .order_by(_b.number)
@@ -50,7 +50,7 @@ _IDLE = (
     .order_by(_c.uuid)
 )
 _OVERRUN = (
-    select(_c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation, _b.end_at, _b.yields_to)
+    select(*tables.consumers.c, _b.end_at, _b.yields_to)
     .join(tables.consumers, _c.uuid == _b.consumer)
     .where(
         text(tables.HAS_END),

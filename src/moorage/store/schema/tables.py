@@ -155,6 +155,7 @@ consumers = Table(
     Column("user_id", NAME, nullable=False),
     Column("type", NAME, nullable=False),
     Column("generation", BigInteger, nullable=False, comment="0 while it has holds only"),
+    Column("migration_of", UUID, comment="the server whose allocations it took over to move it"),
     Index(None, "project_id", "user_id"),
     sqlite_with_rowid=False,
 )

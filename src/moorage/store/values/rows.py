@@ -107,7 +107,9 @@ def recounted(
 
 def consumer(row: Any) -> Consumer:  # noqa: ANN401 - a row with the columns of `consumers`
     """One consumer."""
-    return Consumer(row.uuid, row.project_id, row.user_id, row.type, row.generation)
+    return Consumer(
+        row.uuid, row.project_id, row.user_id, row.type, row.generation, row.migration_of
+    )
 
 
 def occupant(consumer_uuid: str, project_id: str, tags: str | None) -> Occupant:

@@ -114,13 +114,17 @@ def _with_returns(
     snapshot = store.snapshot()
     afterwards = _afterwards(changeset.changes)
     written = {one.ensemble.id: one for one in changeset.changes if isinstance(one, PutEnsemble)}
+    taking = {
+        one.consumer.uuid
+        for one in changeset.changes
+        if isinstance(one, ReplaceAllocations) and one.takes_over is not None
+    }
     claims = ServerClaims(store, snapshot.taken_at)
     back = _Returns(store, snapshot, written, afterwards, claims, fits)
     for consumer in left:
         had = [one for one in bookings_of(snapshot, consumer) if _is_bound(one)]
         stays = afterwards.get(consumer, {})
-        reverted = bool(stays) and _is_given_to(snapshot, consumer, afterwards)
-        rest = [one for one in had if reverted or one.provider not in stays]
+        rest = [one for one in had if consumer in taking or one.provider not in stays]
         if rest:
             back.add(consumer, rest)
     again = {each.ensemble.id for each in back.placements.values() if each.changed}
@@ -146,23 +150,6 @@ def _afterwards(changes: Sequence[Change]) -> dict[str, Mapping[str, Amounts]]:
         elif isinstance(one, DeleteAllocations):
             found[one.consumer] = {}
     return found
-
-
-def _is_given_to(
-    snapshot: Snapshot, consumer: str, afterwards: Mapping[str, Mapping[str, Amounts]]
-) -> bool:
-    """Whether a consumer gets exactly the allocations that another one in the changeset gives up.
-
-    A reverted migration does so.
-    """
-    allocations = {uuid: dict(amounts) for uuid, amounts in afterwards[consumer].items()}
-    for other, stays in afterwards.items():
-        if other == consumer or stays:
-            continue
-        had = [one for one in bookings_of(snapshot, other) if one.state is BookingState.ALLOCATED]
-        if had and _amounts(place_of(snapshot, had)) == allocations:
-            return True
-    return False
 
 
 def _amounts(place: Place) -> dict[str, dict[str, int]]:
@@ -260,14 +247,15 @@ class _Returns:
         if decision is None:
             return
         into, ensemble = self._into(decision)
-        outside = None if ensemble is None else self._outside(ensemble, consumer)
+        server = self._server_of_migration(consumer)
+        outside = None if ensemble is None else self._outside(ensemble, server)
         if self.afterwards.get(consumer) == {} and outside is None:
-            self.claims.end(decision, consumer, place, self._stands)
+            gone = consumer if server is None or self._stands(server) else server
+            self.claims.end(decision, gone)
         if ensemble is None:
             # Nobody gets the place, but the server's claim ends with the server, wherever it went.
-            server = self.claims.elsewhere(decision, place, self._is_unbound)
-            if server not in {None, consumer}:
-                self.bound.append(BindAllocations(str(server), left[0]))
+            if server is not None and self._is_unbound(server):
+                self.bound.append(BindAllocations(server, left[0]))
             return
         if into is None:
             self._leave(ensemble, outside, left)
@@ -403,19 +391,16 @@ class _Returns:
         size = total(place.allocations.values())
         return _likest(into.plan, empty, {place.host, *place.allocations}, size)
 
-    def _outside(self, ensemble: Ensemble, consumer: str) -> Member | None:
-        """The member whose server was migrated to allocations outside of any decision.
+    def _server_of_migration(self, consumer: str) -> str | None:
+        """The server whose migration gives up all its allocations; None: it is no migration."""
+        known = None if self.afterwards.get(consumer) else self.store.consumer(consumer)
+        return None if known is None else known[0].migration_of
 
-        None unless the consumer's allocations are deleted completely.
-        """
-        if self.afterwards.get(consumer):
+    def _outside(self, ensemble: Ensemble, server: str | None) -> Member | None:
+        """The member whose server was migrated to allocations outside of any decision."""
+        if server is None or not self._is_unbound(server):
             return None
-        for one in ensemble.members:
-            if one.server_id is None or one.server_id == consumer:
-                continue
-            if self._is_unbound(one.server_id):
-                return one
-        return None
+        return next((one for one in ensemble.members if one.server_id == server), None)
 
     def _size_of(self, member: Member) -> Amounts:
         return total(one.amounts for one in bookings_of(self.snapshot, str(member.server_id)))

@@ -179,23 +179,26 @@ def spent_claim_notice(
     """What tells the owner of a claim that a new server presents it when it is over.
 
     Nothing if no claim has the request's id, or the claim is still building. A server that moves is
-    not new: it is written again, or together with its migration.
+    not new, nor is its migration.
 
     Raises:
         WrongState: the server is refused (`refuse`); the owner is told.
     """
     claim = None if request_id is None else if_stored(store.claim, _claim_id(request_id))
-    if claim is None or len(writes) != 1:
+    if claim is None:
         return ()
-    state, (write,) = claim.state_at(store.now()), writes
-    server = write.consumer
-    if (
-        state is ClaimState.BUILDING
-        or not write.allocations
-        or server.project_id != claim.project_id
-        or (state is ClaimState.ACTIVE and server.uuid == claim.server_id)
-        or store.consumer(server.uuid) is not None
-    ):
+    state = claim.state_at(store.now())
+    new = (
+        one.consumer
+        for one in writes
+        if one.allocations
+        and one.takes_over is None
+        and one.consumer.project_id == claim.project_id
+        and not (state is ClaimState.ACTIVE and one.consumer.uuid == claim.server_id)
+        and store.consumer(one.consumer.uuid) is None
+    )
+    server = None if state is ClaimState.BUILDING else next(new, None)
+    if server is None:
         return ()
     told = PutEvent(spent_claim(claim, state, server.uuid, refused=refuse))
     if not refuse:

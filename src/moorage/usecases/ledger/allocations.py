@@ -37,6 +37,7 @@ from moorage.usecases.claims.stay_terms import Lifetimes, ending_in_time, with_d
 from moorage.usecases.ledger import withdrawal
 from moorage.usecases.ledger.exclusive_hosts import check_exclusive_hosts
 from moorage.usecases.ledger.member_moves import check_moves
+from moorage.usecases.ledger.server_moves import with_migration
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
 from moorage.usecases.tickets.places import check_stock, is_ticket
 
@@ -102,8 +103,7 @@ def allocate(
     if not names_claim(store, request_id):
         request_id = None
     if len(changes) > 1:
-        # Another consumer may get what one gives up: writes that only remove come first.
-        changes = tuple(sorted(changes, key=lambda one: bool(one.allocations)))
+        changes = with_migration(store, changes)
     declarations = [declared_terms(one.allocations.values()) for one in changes]
     if any(declarations) or lifetimes.bounded:
         changes = tuple(

@@ -28,6 +28,7 @@ from moorage.policies.registry import parse
 from moorage.usecases.claims.stay_terms import query_period
 from moorage.usecases.decide.closed_hosts import providers_closed_by
 from moorage.usecases.decide.member_places import bookings_of, consumer_of
+from moorage.usecases.ledger.server_moves import hosts_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,8 +81,7 @@ def check_exclusive_hosts(
     """Check that no write gives a consumer a host that is exclusive to others in its stay.
 
     A preemptible server, which ends in time for a lease, is judged over its `notice` only. A host
-    that any consumer of the request has already is not new: Nova exchanges allocations between a
-    server and its migration.
+    that the consumer has already, or takes over from its server or migration, is not new.
 
     Returns:
         The revision of the exclusive ensembles, on which the commit relies; None if none of them
@@ -94,17 +94,13 @@ def check_exclusive_hosts(
     if not known.ensembles:
         return None, ()
     snapshot = store.snapshot()
-    had = {
-        int(snapshot.root[snapshot.row_of[booking.provider]])
-        for write in writes
-        for booking in bookings_of(snapshot, write.consumer.uuid)
-    }
     told: list[Change] = []
     for write in writes:
+        had = hosts_before(snapshot, write)
         rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
         entered = sorted(set(snapshot.root[rows].tolist()) - had)
         if entered:
-            arrival = _Arrival(store, snapshot, write, tuple(entered), frozenset(had), notice)
+            arrival = _Arrival(store, snapshot, write, tuple(entered), had, notice)
             told += arrival.judged(known, default)
     refuses = next(_refusing(known.ensembles, default), None) is not None
     return (known.revision if refuses else None), tuple(told)
@@ -120,7 +116,7 @@ class _Arrival:
     entered: tuple[int, ...]
     """Rows of the hosts."""
     had: frozenset[int]
-    """Rows of hosts that consumers of the request have already."""
+    """Rows of hosts that the consumer has already."""
     notice: Duration
 
     def judged(self, known: ExclusiveEnsembles, default: OnViolation) -> Iterator[Change]:

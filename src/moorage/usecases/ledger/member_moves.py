@@ -27,9 +27,10 @@ from moorage.domain.requests import Objective
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.host_violations import violations_by_host
 from moorage.engine.joint.terrain import cut_terrain
-from moorage.usecases.decide.member_places import bookings_of, host_row, locate_members
+from moorage.usecases.decide.member_places import host_row, locate_members
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.transition import combinations, in_transition, moving_members
+from moorage.usecases.ledger.server_moves import hosts_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -127,8 +128,7 @@ def check_moves(
 ) -> tuple[Change, ...]:
     """Check that no write moves a member to a host on which it breaks required policies.
 
-    A host that any consumer of the request has already is not new: Nova exchanges allocations
-    between a server and its migration.
+    A host that the server has already, or takes over from its migration, is not new.
 
     Returns:
         Changes to commit with the writes: the ensembles, so that two moves of members of one are
@@ -147,16 +147,12 @@ def check_moves(
     if not moves:
         return tuple(given.values())
     snapshot = store.snapshot()
-    had = {
-        int(snapshot.root[snapshot.row_of[booking.provider]])
-        for write in writes
-        for booking in bookings_of(snapshot, write.consumer.uuid)
-    }
     told: list[Change] = []
     touched: dict[str, PutEnsemble] = {}
     hosts: dict[str, dict[MemberName, str]] = {}
     for move, write in moves:
         rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
+        had = hosts_before(snapshot, write)
         entered = [row for row in rows if int(snapshot.root[row]) not in had]
         if not entered:
             continue
@@ -191,43 +187,21 @@ def _moves(
 def _given_to_migrations(
     store: Store, writes: Sequence[ReplaceAllocations]
 ) -> dict[str, PutEnsemble]:
-    """By id, the ensembles of members whose servers begin to move; they name their migrations.
-
-    Nova begins a move so: the server gets nothing, and the migration what the server had.
-    """
-    left = [one.consumer.uuid for one in writes if not one.allocations]
-    if not left or len(left) == len(writes):
-        return {}
+    """By id, the ensembles of members whose servers begin to move; they name their migrations."""
     found: dict[str, PutEnsemble] = {}
-    for server in left:
-        for ensemble in store.ensembles_of_server(server):
-            migration = _heir(store.snapshot(), server, writes)
-            if migration is None or not in_transition(ensemble):
-                continue
-            known = found.get(ensemble.id)
-            before = ensemble if known is None else known.ensemble
-            members = tuple(
-                replace(one, migration=migration) if one.server_id == server else one
-                for one in before.members
-            )
-            found[ensemble.id] = PutEnsemble(
-                replace(before, members=members, updated_at=store.now()), ensemble.generation
-            )
+    for consumer in (one.consumer for one in writes if one.consumer.migration_of is not None):
+        for ensemble in store.ensembles_of_server(str(consumer.migration_of)):
+            if in_transition(ensemble):
+                members = tuple(
+                    replace(one, migration=consumer.uuid)
+                    if one.server_id == consumer.migration_of
+                    else one
+                    for one in ensemble.members
+                )
+                found[ensemble.id] = PutEnsemble(
+                    replace(ensemble, members=members, updated_at=store.now()), ensemble.generation
+                )
     return found
-
-
-def _heir(snapshot: Snapshot, server: str, writes: Sequence[ReplaceAllocations]) -> str | None:
-    """The consumer without allocations that gets what the server has; None: there is none."""
-    had: dict[str, dict[str, int]] = {}
-    for booking in bookings_of(snapshot, server):
-        amounts = had.setdefault(booking.provider, {})
-        for name, amount in booking.amounts.items():
-            amounts[name] = amounts.get(name, 0) + amount
-    for write in writes:
-        gets = {provider: dict(amounts) for provider, amounts in write.allocations.items()}
-        if had and gets == had and not snapshot.rows_of_consumer(write.consumer.uuid):
-            return write.consumer.uuid
-    return None
 
 
 def _excess(

@@ -60,6 +60,7 @@ def consumer_columns(consumer: Consumer, generation: int) -> dict[str, object]:
         "user_id": consumer.user_id,
         "type": consumer.type or UNKNOWN_TYPE,
         "generation": generation,
+        "migration_of": consumer.migration_of,
     }
 
 
@@ -186,21 +187,21 @@ def _first_terms(batch: Batch, stay: Stay) -> dict[str, Any]:
 
 
 def _taken_over(batch: Batch, change: ReplaceAllocations) -> Sequence[Row[Any]]:
-    """What another consumer has given up in this changeset that this one gets as it was, if any.
+    """What the consumer that the change names has given up, if this one gets it as it was.
 
     So Nova moves a server's allocations to its migration and back: the server's end goes along.
     """
-    if not batch.given_up or change.until is not None:
+    given = batch.given_up.get(change.takes_over or "", ())
+    if change.until is not None:
         return ()
     wanted = {
         (provider, name, amount)
         for provider, amounts in change.allocations.items()
         for name, amount in amounts.items()
     }
-    for consumer, rows_of in batch.given_up.items():
-        if {(row.provider, row.resource_class, row.amount) for row in rows_of} == wanted:
-            return batch.given_up.pop(consumer)
-    return ()
+    if {(row.provider, row.resource_class, row.amount) for row in given} != wanted:
+        return ()
+    return batch.given_up.pop(change.takes_over or "", ())
 
 
 def check_places(batch: Batch) -> None:
