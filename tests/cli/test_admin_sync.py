@@ -131,6 +131,17 @@ def test_flavors_that_cannot_be_placed_are_named(
     assert "refused good: " in text.out
 
 
+def test_labels_of_flavors_are_noted(offline: Cli, store: Ledger, nova: NovaRecords) -> None:
+    nova.flavor("1", "good", 1)["extra_specs"] = {"scs:name-v2": "SCS-1-4", "acme:cpu": "shared"}
+    nova.flavor("2", "other", 1)["extra_specs"] = {"scs:name-v2": "SCS-1-2"}
+    told = offline("admin", "sync", "nova", "--from", nova.url, "--dry-run")
+    assert "no filter of Nova reads acme:cpu, scs:name-v2" in told.out
+    told = synced(offline, nova)
+    assert told.status == 0, told
+    assert told.body["flavors"]["labels"] == ["acme:cpu", "scs:name-v2"]
+    assert names(store) == {"good": 1, "other": 1}
+
+
 def test_flavors_whose_extra_specs_are_hidden_are_refused_and_stay(
     offline: Cli, store: Ledger, nova: NovaRecords
 ) -> None:

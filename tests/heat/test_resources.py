@@ -170,7 +170,10 @@ def test_a_flavor_of_the_template_is_what_nova_makes_of_it() -> None:
         big:
           type: OS::Nova::Flavor
           properties:
-            {ram: 4096, vcpus: '2', disk: 20, extra_specs: {'trait:HW_CPU_X86_AVX2': required}}
+            ram: 4096
+            vcpus: '2'
+            disk: 20
+            extra_specs: {'trait:HW_CPU_X86_AVX2': required, 'scs:name-v2': SCS-2-4}
         s: {type: OS::Nova::Server, properties: {flavor: {get_resource: big}}}
         """
     ).description.roles

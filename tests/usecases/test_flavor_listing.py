@@ -107,7 +107,7 @@ def test_the_flavors_of_novas_api_are_read_as_well() -> None:
             {"Properties": {"accel:device_profile": "x"}},
             "flavors[0].Properties.accel:device_profile",
         ),
-        ({"Properties": {"new:thing": "1"}}, "flavors[0].Properties.new:thing"),
+        ({"Properties": {"hw:label": "1"}}, "flavors[0].Properties.hw:label"),
     ],
 )
 def test_a_wrong_row_is_named(change: dict[str, Any], path: str) -> None:
@@ -160,6 +160,21 @@ def test_no_way_in_takes_an_extra_spec_that_decides_the_place(
         answer = service.call("POST", where, body, caller=OPERATOR)
         assert answer.status_code == 400, answer.text
         assert answer.json["errors"][0]["path"] == path
+
+
+def test_every_way_in_takes_labels(service: Service) -> None:
+    labels = {"scs:name-v2": "SCS-1V-4", "acme:note": "it's", "hw2:cpu_policy": ""}
+    flavor = {"resources": {"VCPU": 1}, "extra_specs": labels}
+    row = {**ROW, "ID": "1", "Name": "y", "Properties": labels}
+    for where, body in (
+        ("/flavors", {"flavor": {"name": "w", **flavor}}),
+        ("/fleet", {"fleet": {"flavors": [{"name": "x", **flavor}]}}),
+        ("/flavors/load", {"flavors": [row]}),
+    ):
+        assert service.call("POST", where, body, caller=OPERATOR).status_code in {200, 201}
+    for name in ("w", "x", "y"):
+        shown = service.call("GET", f"/flavors/{name}").json["flavor"]
+        assert shown["labels"] == sorted(labels)
 
 
 def test_a_flavor_stored_before_such_were_refused_is_not_placed(service: Service) -> None:

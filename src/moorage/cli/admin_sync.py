@@ -19,6 +19,7 @@ from moorage.cli.admin import (
 from moorage.cli.command import Command
 from moorage.cli.files import reading
 from moorage.cli.fleet_reading import Taking, placing
+from moorage.cli.host_checks import label_notes
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.domain.words import counted
 
@@ -96,6 +97,7 @@ def _flavors(found: FlavorSync) -> dict[str, Any]:
         "deleted": list(found.deleted),
         "unchanged": found.unchanged,
         "refused": [{"id": one.id, "name": one.name, "reason": one.why} for one in found.refused],
+        "labels": list(found.labels),
     }
 
 
@@ -123,6 +125,7 @@ def _flavor_lines(found: Mapping[str, Any]) -> Iterator[str]:
     for way in ("created", "changed", "deleted"):
         if found[way]:
             yield f"{way}: {_listed(found[way])}"
+    yield from label_notes(found["labels"])
     for one in found["refused"][:SHOWN]:
         yield f"refused {one['name']}: {one['reason']}"
     if len(found["refused"]) > SHOWN:

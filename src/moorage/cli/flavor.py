@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.files import read_text
-from moorage.cli.host_checks import host_check_note
+from moorage.cli.host_checks import host_check_note, label_notes
 from moorage.cli.output import CONFLICT, OK, Shown, fields, table
 from moorage.cli.parser import INPUT_FILE, Option
 from moorage.domain.errors import InvalidDescription
@@ -84,6 +84,7 @@ def _described(one: FlavorValue) -> Any:  # noqa: ANN401 - something rich
             *((f"group {group.name}", _group(group)) for group in one.groups),
             *((name, value) for name, value in one.extra_specs.items()),
             ("checked by Nova alone", " ".join(one.host_checks) or None),
+            ("labels, which decide no place", " ".join(one.labels) or None),
         ]
     )
 
@@ -188,6 +189,7 @@ class Load(Command):
             for one in answer.body["flavors"]
             if one.get("host_checks")
         ]
+        lines += label_notes(key for one in answer.body["flavors"] for key in one.get("labels", ()))
         lines += [
             f"refused {one['name'] or one['id'] or one['row']}: {one['why']}" for one in refused
         ]

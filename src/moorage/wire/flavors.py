@@ -77,6 +77,8 @@ class FlavorValue(Struct, frozen=True):
     group_policy: Literal["none", "isolate"] = "none"
     host_checks: list[str] = []
     """Extra specs that Nova compares with the host itself; Moorage does not."""
+    labels: list[str] = []
+    """Extra specs that Nova does not read when it places a server."""
     size: FlavorSize | None = None
     """Null: written in Placement's terms."""
 

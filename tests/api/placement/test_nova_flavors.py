@@ -50,6 +50,7 @@ SPECS: Mapping[str, dict[str, str]] = {
     "packed": {"hw:virtio_packed_ring": "true", "quota:cpu_shares": "10"},
     "nodes": {"hw:numa_nodes": "2", "hw:mem_page_size": "large"},
     "plain": {},
+    "labelled": {"scs:name-v2": "SCS-2-4", "acme:cpu:kind": "shared"},
 }
 ADMIN = {"X-Auth-Token": OPERATOR_TOKEN}
 PLACEMENT = {"X-Auth-Token": OPERATOR_TOKEN, "OpenStack-API-Version": "placement 1.39"}
@@ -193,6 +194,13 @@ def test_nova_finds_and_takes_the_held_place_by_the_ticket(cloud: Cloud, flavor:
     assert cloud.write_as_nova(found[seen.index(held)]["allocations"]).status_code == 204
     path = f"/ensembles/{made['ensemble']['id']}/members"
     assert [one["status"] for one in cloud.native("GET", path)["members"]] == ["active"]
+
+
+def test_labels_are_listed_and_stay_with_the_ticket(cloud: Cloud) -> None:
+    shown = cloud.native("GET", "/flavors/labelled")["flavor"]
+    assert shown["labels"] == ["acme:cpu:kind", "scs:name-v2"]
+    (ticket,) = cloud.held({"flavor": "labelled"})["decision"]["ticket_flavors"]
+    assert SPECS["labelled"].items() <= ticket["extra_specs"].items()
 
 
 def test_an_image_and_a_root_volume_change_what_is_asked(cloud: Cloud) -> None:

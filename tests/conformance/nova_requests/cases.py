@@ -245,6 +245,7 @@ def _devices_of_image(dice: random.Random, size: Size, specs: Words, image: Word
 
 def _without_effect(dice: random.Random, size: Size, specs: Words, image: Words) -> None:
     specs |= {"quota:cpu_shares": "10", "hw_rng:allowed": "True", "hw:watchdog_action": "reset"}
+    specs |= {"scs:name-v2": "SCS-2-4", "acme:cpu:kind": "shared", "vmware:hw_version": "vmx-19"}
     specs |= {"hw:cpu_max_sockets": "2", "hw_video:ram_max_mb": "64", "hw:hide_hypervisor_id": "1"}
     image |= {"os_distro": "debian", "hw_qemu_guest_agent": "yes", "owner_specified.note": "x"}
 

@@ -11,6 +11,7 @@ from moorage.api.native.formats import any_of, group_view
 from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.flavors import Flavor
+from moorage.domain.nova.extra_specs import labels
 from moorage.domain.nova.flavors import check_placement_terms, nova_flavor
 from moorage.domain.nova_servers import FlavorSize
 from moorage.domain.resources import amounts
@@ -116,5 +117,6 @@ def _view(flavor: Flavor) -> wire.FlavorValue:
         groups=[group_view(one) for one in flavor.groups],
         group_policy="isolate" if flavor.isolate else "none",
         host_checks=list(flavor.host_checks),
+        labels=list(labels(flavor.extra_specs)),
         size=_size(flavor.size),
     )

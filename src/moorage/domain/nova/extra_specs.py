@@ -1,9 +1,10 @@
-"""The extra specs that are known by name: those that decide a place, and those without effect.
+"""Extra specs: those that decide a place, those of Nova's without effect, and labels.
 
-The names are those of Nova's own validators, with the values that Nova takes. Nova decides a
-server's place by some of them: as resources and traits asked of Placement, or by filters of its
-scheduler that compare hosts. All other keys are refused by name: read without them, a flavor would
-be called feasible where Nova finds no host.
+Names and values are those of Nova's own validators. Nova decides a server's place by some of them:
+as resources and traits asked of Placement, or by filters of its scheduler that compare hosts. Keys
+of any other namespace are labels: no filter reads them. Refused are wrong names and values in
+Nova's namespaces, and what its filters compare with hosts or aggregates: read without them, a
+flavor would be called feasible where Nova finds no host.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova.properties import (
     ValueRule,
+    anything,
     at_least,
     flag,
     integer,
@@ -25,7 +27,7 @@ from moorage.domain.nova.properties import (
 from moorage.domain.resources import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from moorage.domain.nova.properties import Properties
 
@@ -98,6 +100,8 @@ WITHOUT_EFFECT: Final[MappingProxyType[str, ValueRule]] = MappingProxyType(
         "quota:cpu_period": at_least(0),
         "quota:cpu_quota": integer,
         "quota:cpu_shares": at_least(0),
+        "vmware:hw_version": anything,
+        "vmware:storage_policy": anything,
         **{
             f"quota:disk_{direction}_{unit}_sec": at_least(0)
             for direction in ("read", "write", "total")
@@ -122,18 +126,39 @@ WITHOUT_EFFECT: Final[MappingProxyType[str, ValueRule]] = MappingProxyType(
 )
 """Keys without effect on placement."""
 
-_WHY: Final = (
-    ("accel:", "the accelerators that a device profile asks for are not known here"),
-    ("capabilities:", "a filter of Nova's scheduler compares it with hosts"),
-    ("aggregate_instance_extra_specs:", "a filter of Nova's scheduler compares it with aggregates"),
-    ("vmware:", "it decides on which hosts and datastores the server can be"),
+_NAMESPACES: Final = frozenset(
+    {
+        *(key.partition(":")[0] for key in (*DECIDING, *WITHOUT_EFFECT) if ":" in key),
+        *("accel", "aggregate_instance_extra_specs", "capabilities"),
+    }
 )
-"""How refused extra specs begin, and why they are."""
+"""Nova's namespaces, beside those of amounts and traits. It refuses other keys in them."""
+
+_WHY: Final = MappingProxyType(
+    {
+        "accel:device_profile": "the accelerators of a device profile are not known here",
+        "capabilities": "a filter of Nova's scheduler compares it with hosts",
+        "aggregate_instance_extra_specs": (
+            "a filter of Nova's scheduler compares it with aggregates"
+        ),
+    }
+)
+"""Why a key, or those of a namespace, are refused although Nova knows them."""
 
 
 def decides(key: str) -> bool:
-    """Whether a known extra spec decides where a server may stand."""
-    return key not in WITHOUT_EFFECT
+    """Whether an accepted extra spec decides where a server may stand."""
+    return not (key in WITHOUT_EFFECT or _is_label(key))
+
+
+def labels(keys: Iterable[str]) -> tuple[str, ...]:
+    """The extra specs that neither Placement nor a filter of Nova's is asked for, sorted."""
+    return tuple(sorted(filter(_is_label, keys)))
+
+
+def _is_label(key: str) -> bool:
+    namespace, colon, _ = key.partition(":")
+    return bool(colon) and namespace not in _NAMESPACES and GROUP_KEY.fullmatch(key) is None
 
 
 def check_extra_specs(specs: Properties) -> None:
@@ -158,7 +183,9 @@ def _refused(specs: Properties) -> Iterator[tuple[str, str]]:
 
 
 def _why_not(key: str, value: str) -> str | None:
-    """Why an extra spec is refused; None: it is known, and the value is one that Nova takes."""
+    """Why an extra spec is refused; None: a label, or known with a value that Nova takes."""
+    if _is_label(key):
+        return None
     group = GROUP_KEY.fullmatch(key)
     if group is not None:
         return _wrong_in_group(group[1], group[3], value)
@@ -170,8 +197,7 @@ def _why_not(key: str, value: str) -> str | None:
         return None if wrong is None else f"{wrong}, not {shown(value)}"
     if ":" not in key:
         return "filters of Nova's scheduler compare it with hosts and aggregates"
-    found = (why for start, why in _WHY if key.startswith(start))
-    return next(found, "nothing is known of it")
+    return _WHY.get(key) or _WHY.get(key.partition(":")[0]) or "Nova has no such extra spec"
 
 
 def _wrong_in_group(kind: str, name: str, value: str) -> str | None:

@@ -284,8 +284,10 @@ def each_required(traits: frozenset[Trait] | set[Trait]) -> tuple[frozenset[Trai
     return tuple(frozenset({one}) for one in sorted(traits))
 
 
+_COMPARED_SPECS: Final = ("hw:maxphysaddr_bits", "vmware:hw_version", "vmware:storage_policy")
+
+
 def _compared(hardware: Hardware) -> Iterator[str]:
-    """Keys that filters of Nova's scheduler compare with hosts."""
-    if hardware.flavor.get("hw:maxphysaddr_bits") is not None:
-        yield "hw:maxphysaddr_bits"
+    """Keys that filters of Nova's scheduler compare with hosts, or that hosts can fail at."""
+    yield from (key for key in _COMPARED_SPECS if hardware.flavor.get(key) is not None)
     yield from (key for key in COMPARED if hardware.image.get(key) is not None)

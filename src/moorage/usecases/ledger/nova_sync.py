@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DeleteFlavor, PutFlavor, PutTopology
 from moorage.domain.errors import Conflict
+from moorage.domain.nova.extra_specs import labels
 from moorage.domain.topology import Attachment, Topology
 from moorage.domain.topology_rules import HostFacts, TopologyRules, apply, unplaced
 from moorage.domain.words import counted
@@ -41,6 +42,8 @@ class FlavorSync:
     unchanged: int
     refused: tuple[UnreadableFlavor, ...]
     """Nova's flavors that Moorage cannot place, or whose extra specs it may not see."""
+    labels: tuple[str, ...]
+    """Extra specs of the others that Nova does not read when it places a server."""
 
     @property
     def steps(self) -> int:
@@ -86,6 +89,7 @@ def sync_flavors(
         deleted=_names(deleted),
         unchanged=len(wanted) - len(created) - len(changed),
         refused=listing.refused,
+        labels=labels({key for one in listing.flavors for key in one.extra_specs}),
     )
 
 
