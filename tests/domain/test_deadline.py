@@ -102,3 +102,22 @@ def test_time_is_left_for_what_follows_but_no_more_than_half(watch: Watch) -> No
         with deadline.leaving(1.0):
             deadline.check()
             assert deadline.left(100.0) == 0.25
+
+
+def test_a_limit_of_its_own_counts_from_now_but_not_past_what_was_admitted(watch: Watch) -> None:
+    with deadline.allowing(2.0):
+        assert deadline.left(100.0) == 100.0
+    with deadline.within(watch, 5):
+        watch.seconds += 4
+        with deadline.allowing(3.0):
+            assert deadline.left(100.0) == 3.0
+        with deadline.allowing(0.5):
+            assert deadline.left(100.0) == 0.5
+    with deadline.under(deadline.admitted(watch, 10)), deadline.within(watch, 5):
+        watch.seconds += 4
+        with deadline.allowing(3.0):
+            assert deadline.left(100.0) == 3.0
+        with deadline.allowing(30.0):
+            assert deadline.left(100.0) == 6.0
+        with deadline.anew(), deadline.allowing(30.0):
+            assert deadline.left(100.0) == 1.0

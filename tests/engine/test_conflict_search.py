@@ -25,7 +25,7 @@ class Searches:
         return self.inner.solve(problem, time_limit=time_limit, seed=seed)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Counts(Oracle):
     """An oracle that keeps what counting answered."""
 

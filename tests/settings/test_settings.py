@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage import options, settings
-from moorage.domain.period import DAY, HOUR, MINUTE
+from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
 from moorage.options import kinds
 from moorage.settings import BadSetting, Effective, configure, read
 
@@ -47,6 +47,7 @@ def test_without_anything_the_defaults_make_a_private_service(
     assert found.database_directory == tmp_path / "moorage"
     assert found.server.workers == 1
     assert found.limits.default_hold == 10 * MINUTE
+    assert found.limits.explanation_budget == found.limits.time_limit == 5 * SECOND
     assert (found.clock_file, found.server.pid_file) == (None, None)
 
 
@@ -95,6 +96,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "pid_file": "/run/m.pid",
         "clock_file": "/run/clock",
         "solve_time_limit": "3s",
+        "explanation_time": "4",
         "longest_time_limit": "PT9M",
         "request_time_limit": "2m",
         "hold_default": "90m",

@@ -96,6 +96,7 @@ def test_a_refusal_comes_in_time_and_says_that_it_is_not_complete(
     why = answer.json["errors"][0]["explanation"]
     assert why["verdict"] == "infeasible"
     assert "time ran out" in why["note"]
+    assert why["complete"] is False
     assert not why["minimal"]
     # The limit, a second for the reasons, and a few looks for each that is told.
     assert steps.seconds < 6 + 4 * MANY * steps.step
@@ -109,8 +110,35 @@ def test_a_refusal_with_time_is_complete(
     assert answer.status_code == 409, answer.text
     why = answer.json["errors"][0]["explanation"]
     assert "time ran out" not in why["note"]
+    assert why["complete"] is True
     assert why["minimal"]
     assert 1 + len(why["more_conflicts"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "budget", "seconds"),
+    [("2s", 15 * SECOND, 6.0), ("1s", 2 * SECOND, 1.0), ("3s", 1, 1.0)],
+)
+def test_an_explanation_has_a_multiple_of_the_time_limit(
+    service: Service, time_limit: str, budget: int, seconds: float
+) -> None:
+    """Whatever the search has used, and a second at least."""
+    left: list[float] = []
+    env = service.env
+
+    def explaining(*args: Any, **more: Any) -> Any:
+        left.append(deadline.left(100.0))
+        return env.strategies.explain(*args, **more)
+
+    service.env = replace(
+        env,
+        limits=replace(env.limits, time_limit=5 * SECOND, explanation_budget=budget),
+        strategies=replace(env.strategies, explain=explaining),
+    )
+    asked = ensemble(2, 100_000)
+    asked["ensemble"]["decide"]["time_limit"] = time_limit
+    assert service.call("POST", "/ensembles", asked, caller=OPERATOR).status_code == 409
+    assert seconds - 0.5 < left[0] <= seconds
 
 
 def test_counting_what_more_would_fit_never_costs_the_answer(

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy
@@ -46,6 +47,8 @@ class Deadline:
     began: float
     at: float
     stopwatch: Callable[[], float]
+    last: float = inf
+    """No step may be given more time than until then."""
 
     def left(self) -> float:
         """Seconds until it passes; negative once it has."""
@@ -53,6 +56,12 @@ class Deadline:
 
 
 _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+def admitted(stopwatch: Callable[[], float], seconds: float) -> Deadline:
+    """The deadline of a request that is admitted now."""
+    began = stopwatch()
+    return Deadline(began, began + seconds, stopwatch, began + seconds)
 
 
 def current() -> Deadline | None:
@@ -114,7 +123,7 @@ def within(stopwatch: Callable[[], float], seconds: float) -> Iterator[None]:
         with _set(Deadline(began, began + seconds, stopwatch)):
             yield
     else:
-        with _set(Deadline(outer.began, min(outer.at, outer.began + seconds), outer.stopwatch)):
+        with _set(replace(outer, at=min(outer.at, outer.began + seconds))):
             yield
 
 
@@ -126,7 +135,18 @@ def leaving(seconds: float) -> Iterator[None]:
         yield
     else:
         at = outer.at - min(seconds, max(outer.left(), 0) / 2)
-        with _set(Deadline(outer.began, at, outer.stopwatch)):
+        with _set(replace(outer, at=at)):
+            yield
+
+
+@contextmanager
+def allowing(seconds: float) -> Iterator[None]:
+    """Run work with a time limit of its own, which counts from now, whatever was used before."""
+    outer = _current.get()
+    if outer is None:
+        yield
+    else:
+        with _set(replace(outer, at=min(outer.last, outer.stopwatch() + seconds))):
             yield
 
 
@@ -137,7 +157,7 @@ def anew() -> Iterator[None]:
     if outer is None:
         yield
     else:
-        with _set(Deadline(outer.stopwatch(), outer.at, outer.stopwatch)):
+        with _set(replace(outer, began=outer.stopwatch(), last=outer.at)):
             yield
 
 
@@ -153,7 +173,7 @@ def at_least(seconds: float) -> Iterator[None]:
         yield
     else:
         now = outer.stopwatch()
-        with _set(Deadline(outer.began, max(outer.at, now + seconds), outer.stopwatch)):
+        with _set(replace(outer, at=max(outer.at, now + seconds))):
             yield
 
 

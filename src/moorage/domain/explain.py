@@ -54,6 +54,8 @@ class Stage(StrEnum):
     TIME = "time"
     """An empty fleet would do: others have bookings in the requested time."""
     CONTENTION = "contention"
+    UNKNOWN = "unknown"
+    """Time ran out before the stage was shown."""
 
 
 _BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed"})
@@ -177,6 +179,8 @@ class Explanation:
     largest: Largest | None = None
     zones: tuple[str, ...] = ()
     """Other zones in which it fits, where it asks for certain ones; each was solved."""
+    complete: bool = True
+    """Whether every search for conflicts, changes and windows was finished in time."""
     exact: bool = False
     """Whether an operator asked: then its changes are shown as exactly as they were found, and not
     to tenants."""

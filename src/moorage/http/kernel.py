@@ -174,7 +174,8 @@ class Kernel:
             refused = self._take_body(environ, own_id)
         if refused is not None:
             return response.give(refused)
-        with deadline.within(time.monotonic, self._seconds), self._running:
+        limit = deadline.admitted(time.monotonic, self._seconds)
+        with deadline.under(limit), self._running:
             return mount.app(environ, response)
 
     def _mount_of(self, path: str) -> Mount | None:

@@ -112,7 +112,7 @@ def encode_answer(answer: PlannerAnswer) -> bytes:
 
 def deadline_of(planned: PlannerRequest) -> deadline.Deadline:
     """The deadline of a request, in this process."""
-    return deadline.Deadline(planned.began, planned.at, time.monotonic)
+    return deadline.Deadline(planned.began, planned.at, time.monotonic, last=planned.at)
 
 
 _PLANNED: Final = msgspec.msgpack.Decoder(PlannerRequest)

@@ -125,6 +125,15 @@ SERVICE: Final = (
         show=say_duration,
     ),
     Setting(
+        "explanation_time",
+        whole(1, 100),
+        "1",
+        "N",
+        "How long a refusal may be explained after the search, as a multiple of the request's time"
+        " limit; at least a second. What is not finished then is said: the explanation's `complete`"
+        " is false.",
+    ),
+    Setting(
         "request_time_limit",
         duration,
         "1m",

@@ -296,6 +296,7 @@ def configure(effective: Effective) -> Settings:
             metadata=value["metadata_bytes"],
             explanations=value["explanations_kept"],
             time_limit=value["solve_time_limit"],
+            explanation_budget=value["explanation_time"] * value["solve_time_limit"],
             longest_time_limit=value["longest_time_limit"],
             attempts=value["commit_attempts"],
             expensive=value["expensive_per_project"],

@@ -90,6 +90,8 @@ class Explanation(Struct, frozen=True):
     more_conflicts: list[Conflict]
     relaxations: list[Relaxation]
     note: str
+    complete: bool
+    """False: time ran out before every search was finished; `note` says what that leaves open."""
     earliest_start: str | None
     """The earliest start ahead at which it fits, as it is asked for; null: none was found."""
     earliest_end: str | None

@@ -135,6 +135,7 @@ def explanation_view(
         ],
         relaxations=[relaxation_view(one) for one in explanation.relaxations],
         note=explanation.note,
+        complete=explanation.complete,
         earliest_start=instant(window.start) if window else None,
         earliest_end=instant(FOREVER if window.end is None else window.end) if window else None,
         earliest_proved=window is not None and window.proved,

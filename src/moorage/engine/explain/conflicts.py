@@ -31,7 +31,7 @@ from moorage.engine.explain.elements import (
     view_without,
 )
 from moorage.engine.joint.counting import refuted
-from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.proved_solve import solve
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _Question(NamedTuple):
     """Those of them without which policies are to be read."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Oracle:
     """Decides whether a problem has any placement, within a time budget."""
 
@@ -65,6 +65,8 @@ class Oracle:
     seed: int = 0
     max_seconds: float = 2.0
     """Seconds for a single question at most."""
+    complete: bool = True
+    """Whether every question so far was decided."""
 
     def seconds_left(self) -> float:
         """Seconds left for the whole explanation and of the current work's deadline."""
@@ -72,12 +74,13 @@ class Oracle:
 
     def feasible_if_time(self, make: Callable[[], Problem]) -> bool | None:
         """As `feasible`, for a problem that is built only if there is time left."""
-        if self.seconds_left() <= 0:
-            return None
         try:
-            return self.feasible(make())
+            if self.seconds_left() > 0:
+                return self.feasible(make())
         except TimeExpired:
-            return None
+            pass
+        self.complete = False
+        return None
 
     def refuted_if_time(self, make: Callable[[], Problem]) -> bool:
         """Whether counting alone proves that a problem has no placement."""
@@ -90,19 +93,24 @@ class Oracle:
 
     def feasible(self, problem: Problem) -> bool | None:
         """True with a placement, False with a proof, None if neither was found in time."""
+        outcome = self.answer(problem)
+        return None if outcome is None else outcome.verdict is Verdict.FEASIBLE
+
+    def answer(self, problem: Problem) -> Outcome | None:
+        """Some placement, or the verdict that there is none; None if neither was found in time."""
         bare = any_placement(problem)
         if refuted(bare):
-            return False
-        seconds = min(self.seconds_left(), self.max_seconds)
-        if seconds <= 0:
-            return None
+            return Outcome(Verdict.INFEASIBLE, "counting")
+        limit = int(min(self.seconds_left(), self.max_seconds) * SECOND)
         try:
-            limit = int(seconds * SECOND)
-            outcome = solve(self.solver, bare, time_limit=limit, seed=self.seed)
+            if limit > 0:
+                outcome = solve(self.solver, bare, time_limit=limit, seed=self.seed)
+                if outcome.verdict is not Verdict.UNKNOWN:
+                    return outcome
         except Busy:
-            return None
-        known = {Verdict.FEASIBLE: True, Verdict.INFEASIBLE: False}
-        return known.get(outcome.verdict)
+            pass
+        self.complete = False
+        return None
 
 
 def any_placement(problem: Problem) -> Problem:
@@ -162,11 +170,17 @@ class DeletionFilter:
 
     def _implied(self, one: _Question) -> bool | None:
         """What other answers imply: fewer elements that mean the same make no request harder."""
-        for other, verdict in self._known.items():
-            if verdict is True and other.aside <= one.aside and self._mean_the_same(one, other):
-                return True
-            if verdict is False and one.aside <= other.aside and self._mean_the_same(other, one):
-                return False
+        try:
+            for other, verdict in self._known.items():
+                smaller, larger = (one, other) if verdict else (other, one)
+                if (
+                    verdict is not None
+                    and larger.aside <= smaller.aside
+                    and self._mean_the_same(smaller, larger)
+                ):
+                    return verdict
+        except TimeExpired:
+            self.oracle.complete = False
         return None
 
     def _mean_the_same(self, smaller: _Question, larger: _Question) -> bool:
@@ -201,6 +215,24 @@ class DeletionFilter:
             for one in elements(self.built)
             if one.kind != CLOSED and one.name in (fences if one.kind == POLICY else roles)
         )
+
+    def assume_infeasible(self) -> None:
+        """Take for granted that the whole request has no placement, which a search has proved."""
+        self._known[_Question(frozenset())] = False
+
+    def counted_conflict(self) -> Core | None:
+        """The conflict that counting alone shows, which takes no search; None: it shows none."""
+        every = elements(self.built)
+        whole = frozenset(every)
+        if not self.oracle.refuted_if_time(self._problem(_Question(frozenset()))):
+            return None
+        core = _dropped(
+            list(every), lambda rest: self._refuted(_Question(whole - rest)), len(every) // 2
+        )
+        alone = whole - frozenset(core)
+        if not (core and self._refuted(_Question(alone, alone & self._decisive))):
+            return None
+        return Core(tuple(core), minimal=False)
 
     def conflicts(self) -> Iterator[Core]:
         """Disjoint conflicts, until the rest is feasible or undecided.

@@ -7,21 +7,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
-from moorage.domain.disclosure import EXACT
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.explain import Conflict, Stage
 from moorage.engine.explain.conflict_classes import binding_classes
 from moorage.engine.explain.conflicts import DeletionFilter, Oracle
 from moorage.engine.explain.element_facts import demand_text, fleet_facts, policy_rejections
 from moorage.engine.explain.elements import POLICY, elements, on_empty_hosts, without_elements
-from moorage.engine.explain.relaxations import find_relaxations
+from moorage.engine.explain.relaxation_candidates import ANY_CHANGE
+from moorage.engine.explain.relaxations import FoundRelaxations, find_relaxations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moorage.domain.disclosure import Disclosure
     from moorage.domain.explain import Relaxation
     from moorage.engine.explain.conflicts import Core
+    from moorage.engine.explain.relaxation_candidates import ChangeTerms
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import SupportsSolve
 
@@ -39,6 +39,14 @@ _GIVERS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Kind of members -> what they are placed on, if that is no host."""
 NO_SMALL_CHANGE: Final = "no single small change makes it fit"
+TIME_RAN_OUT: Final = "time ran out before a change was found that makes it fit"
+NONE_FOUND: Final = "no single small change was found that makes it fit"
+
+
+LATE: Final = "time ran out: there may be further conflicts, and further changes that help"
+"""Note of an explanation whose search was cut short by the deadline."""
+_NAMED: Final = 5
+"""Fields that are named at most where not all of their values were tried."""
 
 
 @dataclass(frozen=True)
@@ -48,26 +56,33 @@ class RefusalExplanation:
     verdict: str
     stage: Stage
     conflicts: tuple[Conflict, ...]
-    relaxations: tuple[Relaxation, ...]
+    found: FoundRelaxations
     considered: int
     rejected: Mapping[str, int]
     note: str = ""
+    complete: bool = True
+
+    @property
+    def relaxations(self) -> tuple[Relaxation, ...]:
+        """The relaxations found."""
+        return self.found.relaxations
 
 
-def explain(
+def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it is explained
     built: BuiltProblem,
     solver: SupportsSolve,
     *,
     remaining: Callable[[], float],
     seed: int = 0,
-    disclosure: Disclosure = EXACT,
+    terms: ChangeTerms = ANY_CHANGE,
+    proved: bool = False,
     skip_stage: Stage | None = None,
 ) -> RefusalExplanation:
     """Explain why a request has no placement.
 
-    What is undecided when `remaining` returns no more seconds is left out or marked as not minimal.
-    A request that failed at `skip_stage` is not explained further. `disclosure` is how exactly the
-    relaxations may be disclosed.
+    What is undecided when `remaining` returns no more seconds is left out or marked as not minimal,
+    and the explanation is not complete. A request that failed at `skip_stage` is not explained
+    further. `proved` says that a search has shown that there is no placement.
     """
     ends = deadline.left(remaining())
     oracle = Oracle(solver, remaining, seed)
@@ -75,34 +90,48 @@ def explain(
     deletion = DeletionFilter(
         built, replace(oracle, remaining=lambda: oracle.seconds_left() - ends / _RESERVED_SHARE)
     )
+    if proved:
+        deletion.assume_infeasible()
     verdict = {True: FEASIBLE, False: INFEASIBLE, None: UNDECIDED}[deletion.feasible(frozenset())]
+    counted = deletion.counted_conflict() if verdict == INFEASIBLE else None
     stage = _stage(built, deletion, oracle)
     cores = () if stage is skip_stage else tuple(deletion.conflicts())
+    if counted is not None and not cores:
+        cores = (counted,)
     left = deletion.feasible(frozenset(one for core in cores for one in core.elements))
-    found = find_relaxations(built, cores, oracle, disclosure) if cores else ()
+    found = FoundRelaxations()
+    if cores and stage is not skip_stage:
+        found = find_relaxations(built, cores, oracle, terms)
+    conflicts = tuple(_conflict(built, core, oracle) for core in cores)
+    complete = oracle.complete and deletion.oracle.complete and found.complete
     return RefusalExplanation(
         verdict=verdict,
         stage=stage,
-        conflicts=tuple(_conflict(built, core, oracle) for core in cores),
-        relaxations=found,
+        conflicts=conflicts,
+        found=found,
         considered=built.considered,
         rejected={**built.rejected, **policy_rejections(built)},
-        note=_note(built, verdict, cores, found, left=left),
+        note=_note(built, verdict, cores, found, left=left) or ("" if complete else LATE),
+        complete=complete,
     )
 
 
 def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Stage:
-    """The stage at which the request failed.
+    """The stage at which the request failed, as far as it is shown.
 
     `static` if it does not fit even on the empty fleet. With fixed members, policies are left out
     of that question: on an empty fleet these members would still be where they are.
     """
     request = built.request
     alone = replace(request, policies=()) if request.fixed else request
-    if oracle.feasible_if_time(lambda: on_empty_hosts(alone, built).problem) is False:
+    empty = oracle.feasible_if_time(lambda: on_empty_hosts(alone, built).problem)
+    if empty is False:
         return Stage.STATIC
     policies = frozenset(one for one in elements(built) if one.kind == POLICY)
-    return Stage.CAPACITY if deletion.feasible(policies) is False else Stage.POLICY
+    unbound = deletion.feasible(policies)
+    if empty is None or unbound is None:
+        return Stage.UNKNOWN
+    return Stage.POLICY if unbound else Stage.CAPACITY
 
 
 def _conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
@@ -119,7 +148,7 @@ def _note(
     built: BuiltProblem,
     verdict: str,
     cores: tuple[Core, ...],
-    found: tuple[Relaxation, ...],
+    found: FoundRelaxations,
     *,
     left: bool | None,
 ) -> str:
@@ -128,12 +157,21 @@ def _note(
     if left is False:
         who, what = _shut_out(built)
         return f"no {what} is open to {who}, whatever is set aside"
-    if left is None:
-        return "time ran out: there may be further conflicts"
-    if not found:
+    if not found.relaxations:
         several = "the conflicts are independent: " if len(cores) > 1 else ""
-        return f"{several}{NO_SMALL_CHANGE}"
+        return f"{several}{_without_change(found, every=left is True)}"
     return ""
+
+
+def _without_change(found: FoundRelaxations, *, every: bool) -> str:
+    """The note of an explanation without a change that helps; `every`: all conflicts are known."""
+    if found.complete and every:
+        return NO_SMALL_CHANGE
+    named = list(found.untried[:_NAMED])
+    more = len(found.untried) - len(named)
+    named += [f"{more} more"] if more > 0 else []
+    tried = f"; not every value was tried of {', '.join(named)}" if named else ""
+    return f"{NONE_FOUND if found.timely and every else TIME_RAN_OUT}{tried}"
 
 
 def _shut_out(built: BuiltProblem) -> tuple[str, str]:

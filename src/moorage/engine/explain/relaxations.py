@@ -1,154 +1,170 @@
 """Finds relaxations: changes to a request with which it fits, each verified by a solve.
 
-Candidates are derived from the conflicts: weaker parameters and growth as the policies propose
-them, fewer members of the roles concerned, one trait or aggregate less. Making a required policy
-preferred is the last resort, tried only if nothing smaller helps. Every relaxation returned has
-been placed by a solver and accepted by `verify`.
+Candidates (`explain.relaxation_candidates`) are tried from the cheapest on; a required policy is
+made preferred only if nothing smaller helps. Every relaxation returned has been placed by a solver
+and accepted by `verify`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import chain, takewhile
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.deadline import TimeExpired
-from moorage.domain.disclosure import EXACT
-from moorage.domain.ensembles import MemberName
-from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.errors import InvalidDescription
 from moorage.domain.explain import EnsembleChange, Relaxation
-from moorage.domain.period import SECOND
-from moorage.engine.explain.conflicts import any_placement
-from moorage.engine.explain.elements import (
-    AGGREGATES,
-    CLOSED,
-    DEVICES,
-    POLICY,
-    TRAITS,
-    without_group,
-)
+from moorage.engine.explain.relaxation_candidates import ANY_CHANGE, SOFT_COST, ChangeProposals
 from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Verdict
-from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import verify
-from moorage.policies.proximity import Proximity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from moorage.domain.disclosure import Disclosure
-    from moorage.domain.ensembles import PolicyStatement, Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.explain.conflicts import Core, Oracle
+    from moorage.engine.explain.relaxation_candidates import ChangeTerms, RelaxationCandidate
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.policies.rules import PolicyRule
 
 MAX_RELAXATIONS = 5
 """Relaxations returned at most."""
 MAX_SOLVES = 60
-_FILTER_COST = 3
-_SOFT_COST = 10
-_SINGLE_STEPS = 4
-"""Steps up to here are tried one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class RelaxationCandidate:
-    """A change, its cost, and the changed request.
+class FoundRelaxations:
+    """The relaxations that a search has found, and what it has left out."""
 
-    Costs between `beyond` and `cost` were skipped; `nearer` makes the candidate of such a cost.
-    """
+    relaxations: tuple[Relaxation, ...] = ()
+    requests: tuple[EnsembleRequest, ...] = ()
+    """The changed request of each."""
+    untried: tuple[str, ...] = ()
+    """Fields of which some value was not decided: `db count`."""
+    timely: bool = True
+    """Whether no change was left out for want of time."""
 
-    change: EnsembleChange
-    cost: int
-    request: EnsembleRequest
-    failed_cost: int | None = None
-    with_cost: Callable[[int], RelaxationCandidate] | None = None
+    @property
+    def complete(self) -> bool:
+        """Whether something was found, or every candidate was tried; each in time."""
+        return self.timely and bool(self.relaxations or not self.untried)
 
 
 def find_relaxations(
-    built: BuiltProblem, cores: Sequence[Core], oracle: Oracle, disclosure: Disclosure = EXACT
-) -> tuple[Relaxation, ...]:
+    built: BuiltProblem, cores: Sequence[Core], oracle: Oracle, terms: ChangeTerms = ANY_CHANGE
+) -> FoundRelaxations:
     """The cheapest changes that make the request fit, at most `MAX_RELAXATIONS`.
 
     Of several values of one field only the nearest is returned, of those that may be disclosed.
     """
-    proposals = _Proposals(built, cores, disclosure)
-
-    def fits(request: EnsembleRequest) -> bool:
-        return _fits(built, request, oracle)
-
-    found = _verified(proposals.small_changes(), fits, oracle.seconds_left)
-    return found or _verified(proposals.preferred_policies(), fits, oracle.seconds_left)
+    proposals = ChangeProposals(built, cores, terms)
+    search = _Search(lambda request: fits(built, request, oracle), oracle.seconds_left)
+    return search.first_of(
+        proposals.small_changes, proposals.skipped_counts, proposals.preferred_policies
+    )
 
 
 def relaxations_with_room(
     built: BuiltProblem,
     cores: Sequence[Core],
     known: Sequence[Relaxation],
-    granted: Callable[[EnsembleRequest], bool],
+    granted: Callable[[EnsembleRequest], bool | None],
     remaining: Callable[[], float],
-    disclosure: Disclosure = EXACT,
-) -> tuple[Relaxation, ...]:
+    terms: ChangeTerms = ANY_CHANGE,
+) -> FoundRelaxations:
     """Relaxations that are granted with room made by strategies (preemption, relocation).
 
     `known` are the relaxations that help without making room; they are returned once `remaining`
-    returns no more seconds. `disclosure` is how exactly the changes may be disclosed.
+    returns no more seconds. `granted` returns None if it is undecided.
     """
-    proposals = _Proposals(built, cores, disclosure)
-    least = {_direction(one.change): one for one in known if one.cost < _SOFT_COST}
+    proposals = ChangeProposals(built, cores, terms)
+    least = {_direction(one.change): one for one in known if one.cost < SOFT_COST}
 
-    def cheaper(one: RelaxationCandidate) -> bool:
-        key = _direction(one.change)
-        return key not in least or one.cost < least[key].cost
+    def cheaper() -> Iterator[RelaxationCandidate]:
+        for one in proposals.small_changes():
+            key = _direction(one.change)
+            if key not in least or one.cost < least[key].cost:
+                yield one
 
-    found = _verified(filter(cheaper, proposals.small_changes()), granted, remaining)
-    if not (found or known):
-        return _verified(proposals.preferred_policies(), granted, remaining)
-    if not (found or least):
-        return tuple(known)
-    least |= {_direction(one.change): one for one in found}
-    return tuple(sorted(least.values(), key=lambda one: one.cost)[:MAX_RELAXATIONS])
-
-
-def _verified(
-    candidates: Iterable[RelaxationCandidate],
-    fits: Callable[[EnsembleRequest], bool],
-    remaining: Callable[[], float],
-) -> tuple[Relaxation, ...]:
-    found: dict[tuple[str, str, str, bool], Relaxation] = {}
-    solves = 0
-    for one in candidates:
-        key = _direction(one.change)
-        if key in found:
-            continue
-        if len(found) == MAX_RELAXATIONS or solves == MAX_SOLVES or remaining() <= 0:
-            break
-        solves += 1
-        if fits(one.request):
-            least = _cheapest_between(one, fits, remaining)
-            found[key] = Relaxation(change=least.change, cost=least.cost)
-    return tuple(sorted(found.values(), key=lambda one: one.cost))
+    search = _Search(granted, remaining)
+    stages = (cheaper,) if known else (cheaper, proposals.preferred_policies)
+    found = search.first_of(*stages)
+    if not known:
+        return found
+    if not (found.relaxations or least):
+        return replace(found, relaxations=tuple(known))
+    least |= {_direction(one.change): one for one in found.relaxations}
+    cheapest = sorted(least.values(), key=lambda one: one.cost)[:MAX_RELAXATIONS]
+    return replace(found, relaxations=tuple(cheapest))
 
 
-def _cheapest_between(
-    hit: RelaxationCandidate,
-    fits: Callable[[EnsembleRequest], bool],
-    remaining: Callable[[], float],
-) -> RelaxationCandidate:
-    """The cheapest candidate that fits between a failed step and one that fits, by bisection."""
-    if hit.with_cost is None or hit.failed_cost is None:
-        return hit
-    best, short = hit, hit.failed_cost
-    while best.cost - short > 1 and remaining() > 0:
-        middle = hit.with_cost((best.cost + short) // 2)
-        if fits(middle.request):
-            best = middle
-        else:
-            short = middle.cost
-    return best
+@dataclass(eq=False)
+class _Search:
+    """Tries candidates one after the other, within a number of solves and a time limit."""
+
+    fits: Callable[[EnsembleRequest], bool | None]
+    remaining: Callable[[], float]
+    solves: int = 0
+    timely: bool = True
+    untried: dict[str, None] = field(default_factory=dict)
+
+    def first_of(self, *stages: Callable[[], Iterable[RelaxationCandidate]]) -> FoundRelaxations:
+        """What the first stage has found that has found anything."""
+        found: list[RelaxationCandidate] = []
+        for candidates in stages:
+            self.solves = 0
+            found = found or self._fitting(candidates())
+        return FoundRelaxations(
+            tuple(Relaxation(change=one.change, cost=one.cost) for one in found),
+            tuple(one.request for one in found),
+            tuple(self.untried),
+            self.timely,
+        )
+
+    def _fitting(self, candidates: Iterable[RelaxationCandidate]) -> list[RelaxationCandidate]:
+        found: dict[tuple[str, str, str, bool], RelaxationCandidate] = {}
+        for one in candidates:
+            key = _direction(one.change)
+            if key in found:
+                continue
+            if len(found) == MAX_RELAXATIONS:
+                break
+            if self._fits(one):
+                found[key] = self._cheapest_between(one)
+        return sorted(found.values(), key=lambda one: one.cost)
+
+    def _fits(self, one: RelaxationCandidate) -> bool:
+        """Whether a candidate fits; what is not decided is noted as not tried."""
+        answer: bool | None = None
+        if self.remaining() <= 0:
+            self.timely = False
+        elif self.solves < MAX_SOLVES:
+            self.solves += 1
+            answer = self.fits(one.request)
+            self.timely = self.timely and answer is not None
+        if answer is None:
+            self.untried[f"{one.change.name} {one.change.field}"] = None
+        return answer is True
+
+    def _cheapest_between(self, hit: RelaxationCandidate) -> RelaxationCandidate:
+        """The cheapest candidate that fits between a failed step and one that fits, by bisection.
+
+        It is assumed that more of a change helps no less.
+        """
+        if hit.with_cost is None or hit.failed_cost is None:
+            return hit
+        best, short = hit, hit.failed_cost
+        while best.cost - short > 1:
+            middle = hit.with_cost((best.cost + short) // 2)
+            if self.remaining() <= 0:
+                self.timely = False
+                break
+            answer = self.fits(middle.request)
+            self.timely = self.timely and answer is not None
+            if answer:
+                best = middle
+            else:
+                short = middle.cost
+        return best
 
 
 def _direction(change: EnsembleChange) -> tuple[str, str, str, bool]:
@@ -158,225 +174,17 @@ def _direction(change: EnsembleChange) -> tuple[str, str, str, bool]:
     return change.subject, change.name, change.field, up
 
 
-def _fits(built: BuiltProblem, request: EnsembleRequest, oracle: Oracle) -> bool:
-    """Whether a solver places the changed request; the answer is verified."""
+def fits(built: BuiltProblem, request: EnsembleRequest, oracle: Oracle) -> bool | None:
+    """Whether the changed request has a placement, which is verified; None: not decided in time."""
+    if oracle.seconds_left() <= 0:
+        return None
     try:
         changed = build_on_terrain(request, built.terrain, closed=built.closed)
-    except (InvalidDescription, TimeExpired):
-        # A policy proposed a value that is invalid in this topology, or time is up.
-        return False
-    problem = any_placement(changed.problem)
-    if refuted(problem):
-        return False
-    limit = min(oracle.seconds_left(), oracle.max_seconds)
-    if limit <= 0:
-        return False
-    try:
-        outcome = solve(oracle.solver, problem, time_limit=int(limit * SECOND), seed=oracle.seed)
-    except Busy:
-        return False
-    if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
-        return False
-    verify(changed, outcome.hosts)
-    return True
-
-
-class _Proposals:
-    """The policies and roles in the conflicts, and the candidate changes to them."""
-
-    def __init__(self, built: BuiltProblem, cores: Sequence[Core], disclosure: Disclosure) -> None:
-        self.request = built.request
-        self.disclosure = disclosure
-        parts = [one for core in cores for one in core.elements]
-        named = {one.name for one in parts if one.kind == POLICY}
-        self.rules = [rule for rule in built.rules if rule.statement.name in named]
-        # Policies with names that the caller may not see cannot be changed by the caller.
-        self.topology = topology = built.terrain.topology
-        aggregates = built.terrain.aggregates
-        nameable = disclosure.names_of(topology) | frozenset(aggregates)
-        self.changeable_rules = [
-            rule
-            for rule in self.rules
-            if disclosure.exact or frozenset(getattr(rule.policy, "domains", ())) <= nameable
-        ]
-        roles = {one.name for one in parts if one.kind not in {POLICY, CLOSED}}
-        roles |= {m.role for rule in self.rules for edge in rule.edges for m in edge}
-        self.roles = [role for role in built.request.roles if role.name in roles]
-        self.elements = {(one.kind, one.name) for one in parts}
-
-    def small_changes(self) -> list[RelaxationCandidate]:
-        """All candidates but the last resort, the cheapest first."""
-        every = chain(self.fewer_members(), self.weaker_policies(), self.fewer_filters())
-        return sorted(every, key=lambda one: one.cost)
-
-    def weaker_policies(self) -> Iterator[RelaxationCandidate]:
-        """The changes that policies propose (`Policy.weaker`), and nearness at higher levels."""
-        for rule in self.changeable_rules:
-            yield from self._higher_levels(rule)
-            seen: set[str] = set()
-            for edge in rule.edges:
-                for step in rule.policy.weaker(edge):
-                    for one in (
-                        *self._parameters(rule, step.cost, step.parameters),
-                        *self._grown(rule, step.cost, step.grow),
-                    ):
-                        if str(one.change) not in seen:
-                            seen.add(str(one.change))
-                            yield one
-
-    def _parameters(
-        self, rule: PolicyRule, cost: int, parameters: Mapping[str, object]
-    ) -> Iterator[RelaxationCandidate]:
-        given = dict(parameters)
-        if len(given) != 1:
-            return
-        ((name, after),) = given.items()
-        before = getattr(rule.policy, name)
-        before = sorted(before) if isinstance(before, frozenset) else before
-        after = self.disclosure.changed(before, after)
-        if after is None:
-            return
-        old = rule.statement
-        new = replace(old, parameters=MappingProxyType({**old.parameters, name: after}))
-        change = EnsembleChange("policy", old.name, name, before, after)
-        yield RelaxationCandidate(change, cost, self._with_policy(old, new))
-
-    def _higher_levels(self, rule: PolicyRule) -> Iterator[RelaxationCandidate]:
-        if not isinstance(rule.policy, Proximity):
-            return
-        level, levels = rule.policy.level, self.topology.upwards(rule.policy.tree)
-        above = levels[levels.index(level) + 1 :] if level in levels else ()
-        for cost, higher in enumerate(above, start=1):
-            yield from self._parameters(rule, cost, {"level": higher})
-
-    def _grown(self, rule: PolicyRule, cost: int, grow: int) -> Iterator[RelaxationCandidate]:
-        roles = {member.role for edge in rule.edges for member in edge}
-        if grow <= 0 or len(roles) != 1:
-            return
-        (role,) = roles
-        present = [member.index for member in self.request.members if member.role == role]
-        count = self.disclosure.changed(len(present), len(present) + grow)
-        if not isinstance(count, int):
-            return
-        grow = count - len(present)
-        more = tuple(MemberName(role, max(present) + 1 + i) for i in range(grow))
-        change = EnsembleChange("member", role, "count", len(present), len(present) + grow)
-        yield RelaxationCandidate(
-            change, cost, replace(self.request, members=(*self.request.members, *more))
-        )
-
-    def fewer_members(self) -> Iterator[RelaxationCandidate]:
-        """Leave out the last members of a role that are not placed yet; one must remain.
-
-        In growing steps, up to all that may be left out. A member that a policy names stays, and so
-        do those before it: without it the description would be invalid.
-        """
-        named = {one.member for policy in self.request.policies for one in policy.members}
-        for role in self.roles:
-            mine = sorted(m for m in self.request.members if m.role == role.name)
-            moving = [m for m in mine if m not in self.request.fixed]
-            free = tuple(takewhile(lambda m: m not in named, reversed(moving)))
-            free = free[: len(mine) - 1]
-            if not self.disclosure.exact:
-                for left in reversed(self.disclosure.sizes(len(mine))):
-                    if left and len(mine) - left <= len(free):
-                        yield self._without(role.name, len(mine), free, len(mine) - left)
-                continue
-            before = 0
-            for step in _steps(len(free)):
-                yield replace(self._without(role.name, len(mine), free, step), failed_cost=before)
-                before = step
-
-    def _without(
-        self, role: str, count: int, free: tuple[MemberName, ...], step: int
-    ) -> RelaxationCandidate:
-        gone = frozenset(free[:step])
-        rest = tuple(m for m in self.request.members if m not in gone)
-        return RelaxationCandidate(
-            EnsembleChange("member", role, "count", count, count - step),
-            step,
-            replace(self.request, members=rest),
-            with_cost=(lambda other: self._without(role, count, free, other))
-            if self.disclosure.exact
-            else None,
-        )
-
-    def fewer_filters(self) -> Iterator[RelaxationCandidate]:
-        """One required or forbidden trait, or one aggregate rule, less."""
-        for role in self.roles:
-            if (TRAITS, role.name) in self.elements:
-                for i in range(len(role.required)):
-                    rest = (*role.required[:i], *role.required[i + 1 :])
-                    yield self._filtered(role, replace(role, required=rest), "required")
-                for trait in sorted(role.forbidden):
-                    new = replace(role, forbidden=role.forbidden - {trait})
-                    yield self._filtered(role, new, "forbidden")
-                for trait in sorted(role.root_required):
-                    new = replace(role, root_required=role.root_required - {trait})
-                    yield self._filtered(role, new, "root_required")
-            if (DEVICES, role.name) in self.elements:
-                yield from self._fewer_devices(role)
-            if (AGGREGATES, role.name) in self.elements:
-                for i in range(len(role.member_of)):
-                    rest = (*role.member_of[:i], *role.member_of[i + 1 :])
-                    yield self._filtered(role, replace(role, member_of=rest), "member_of")
-
-    def _fewer_devices(self, role: Role) -> Iterator[RelaxationCandidate]:
-        """A group that need not be in the subtree of the own resources, or one group less."""
-        for group in role.groups:
-            if group.beside:
-                apart = tuple(
-                    replace(one, beside=False) if one is group else one for one in role.groups
-                )
-                change = EnsembleChange(
-                    "member", role.name, f"{group.name} same_subtree", before=True, after=False
-                )
-                yield self._changed(role, replace(role, groups=apart), change)
-            change = EnsembleChange("member", role.name, f"{group.kind} {group.name}", 1, 0)
-            yield self._changed(role, without_group(role, group.name), change)
-
-    def _changed(self, old: Role, new: Role, change: EnsembleChange) -> RelaxationCandidate:
-        roles = tuple(new if role is old else role for role in self.request.roles)
-        return RelaxationCandidate(change, _FILTER_COST, replace(self.request, roles=roles))
-
-    def _filtered(self, old: Role, new: Role, field: str) -> RelaxationCandidate:
-        change = EnsembleChange(
-            "member",
-            old.name,
-            field,
-            _filter_texts(getattr(old, field)),
-            _filter_texts(getattr(new, field)),
-        )
-        return self._changed(old, new, change)
-
-    def preferred_policies(self) -> Iterator[RelaxationCandidate]:
-        """Make a required policy preferred."""
-        for rule in self.changeable_rules:
-            old = rule.statement
-            change = EnsembleChange("policy", old.name, "strength", "required", "preferred")
-            yield RelaxationCandidate(
-                change, _SOFT_COST, self._with_policy(old, replace(old, weight=1))
-            )
-
-    def _with_policy(self, old: PolicyStatement, new: PolicyStatement) -> EnsembleRequest:
-        policies = tuple(new if one is old else one for one in self.request.policies)
-        restated = self.request.restated | {new.name}
-        return replace(self.request, policies=policies, restated=restated)
-
-
-def _steps(most: int) -> Iterator[int]:
-    """1, 2, 3, 4, then doubled, and finally `most`."""
-    step = 1
-    while step < most:
-        yield step
-        step = step + 1 if step < _SINGLE_STEPS else 2 * step
-    if most > 0:
-        yield most
-
-
-def _filter_texts(value: Iterable[object]) -> list[str]:
-    """A filter as written in a description: any-of sets joined by `|`."""
-    return [
-        "|".join(sorted(one)) if isinstance(one, frozenset) else str(one)
-        for one in (sorted(value, key=str) if isinstance(value, frozenset) else value)
-    ]
+        outcome = oracle.answer(changed.problem)
+    except InvalidDescription:
+        return False  # a policy proposed a value that is invalid in this topology
+    except TimeExpired:
+        return None
+    if outcome is not None and outcome.hosts is not None:
+        verify(changed, outcome.hosts)
+    return None if outcome is None else outcome.verdict is Verdict.FEASIBLE

@@ -21,6 +21,7 @@ from moorage.usecases.decide.search_plan import SearchPlan
 from moorage.usecases.decide.search_result import Observation, SearchResult
 from moorage.usecases.decide.transition import check_transition
 from moorage.usecases.decide.writes import current_decision, decision_changes
+from moorage.usecases.shared.limits import with_explanation_within
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change, Changeset
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.environment import DecideEnvironment
     from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.shared.limits import Limits
 
 MOMENT: Final = SECOND // 5
 """Time limit of each search while all other writers wait."""
@@ -128,6 +130,15 @@ class AttemptMaker:
         if self._observation is not None:
             self._plan.learn(overtaken, self._observation.snapshot)
 
+    @property
+    def explaining(self) -> float:
+        """Seconds for the explanation of a refusal."""
+        return self._explanation_limits.explanation_budget / SECOND
+
+    @property
+    def _explanation_limits(self) -> Limits:
+        return with_explanation_within(self.env.limits, self.time_limit)
+
     def refusal(self, attempt: Attempt) -> MoorageError:
         """The error of an attempt without a placement: an exceeded quota, or else the reasons.
 
@@ -141,7 +152,7 @@ class AttemptMaker:
             except (QuotaExceeded, OtherQuotaExceeded) as error:
                 return error
         return self.env.strategies.explain(
-            self.env,
+            replace(self.env, limits=self._explanation_limits),
             self.proposal,
             self.options,
             self.identity,

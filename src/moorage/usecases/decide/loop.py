@@ -288,7 +288,7 @@ class _Loop(Generic[T]):
                 return None
             if attempt.decision is not None:
                 return _settled(maker, attempt, attempt.decision, done)
-            with deadline.at_least(EXPLAINING):
+            with deadline.allowing(maker.explaining), deadline.at_least(EXPLAINING):
                 problem = maker.refusal(attempt)
         try:
             if problem is not None:

@@ -11,7 +11,6 @@ from moorage.engine.explain.conflicts import Oracle
 from moorage.engine.explain.elements import on_empty_hosts
 from moorage.usecases.refusals.alternatives import with_alternatives
 from moorage.usecases.refusals.explanation import (
-    UNTRIED,
     explain_request,
     explain_static,
     refusal,
@@ -65,7 +64,7 @@ def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and
         first, last = format_instant(starts.first), format_instant(starts.last)
         unmoved = "" if proved else ", with leases where they are"
         note = f"no start from {first} to {last}{unmoved}: this is why not at the first"
-        why = replace(why, note=f"{note}; {UNTRIED}" if why.note == UNTRIED else note)
+        why = replace(why, note=note if why.complete else f"{note}; {why.note}")
         latest = window_request.snapshot.taken_at + env.limits.horizon - starts.length
         after = replace(starts, first=starts.last, last=max(latest, starts.last))
         why = with_alternatives(

@@ -64,17 +64,20 @@ def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, rang
     trial = otherwise if otherwise is not None and otherwise.helps(built.request) else None
     judge = _Judge(built, Oracle(env.solver, env.countdown(seconds), window_request.seed), trial)
     largest = _listed(why) or _largest(judge, env.limits.disclosure)
-    why = why if judge.sure else replace(why, note=UNTRIED)
     starts = replace(starts, disclosure=env.limits.disclosure)
     zoning = _Judge(built, Oracle(env.solver, env.countdown(seconds), window_request.seed), trial)
     zones = tuple(one for one, request in _zones(built) if zoning.fits(request))
     sought = earliest_start(env, window_request, starts, time_limit=budget, later=True)
+    why = why if judge.sure else replace(why, note=UNTRIED)
+    none_missed = sought.start is not None or sought.proved
+    complete = why.complete and judge.complete and zoning.complete and none_missed
+    why = replace(why, largest=largest, zones=zones, complete=complete)
     if sought.start is None:
-        return replace(why, largest=largest, zones=zones)
+        return why
     start = sought.start + lead
     end = starts.window(sought.start).end
     window = Window(start, None if end == FOREVER else end - cleaning, sought.proved)
-    return replace(why, earliest=window, largest=largest, zones=zones)
+    return replace(why, earliest=window)
 
 
 def _listed(why: Explanation) -> Largest | None:
@@ -96,7 +99,12 @@ class _Judge:
     oracle: Oracle
     otherwise: Trial | None
     sure: bool = True
-    """Whether every negative answer so far is proved."""
+    """Whether every negative answer of a strategy so far is proved."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every negative answer so far is proved."""
+        return self.sure and self.oracle.complete
 
     def stays(self, request: EnsembleRequest) -> bool:
         """Whether the request fits with all other bookings unchanged."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from moorage.domain import deadline
@@ -12,14 +13,20 @@ from moorage.domain.deadline import TimeExpired
 from moorage.domain.errors import Infeasible, NotFound
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.period import SECOND
-from moorage.engine.explain.conflicts import Core, Oracle
+from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle
 from moorage.engine.explain.elements import on_empty_hosts
-from moorage.engine.explain.refusal import INFEASIBLE, RefusalExplanation, explain
-from moorage.engine.explain.relaxations import find_relaxations, relaxations_with_room
+from moorage.engine.explain.refusal import INFEASIBLE, LATE, RefusalExplanation, explain
+from moorage.engine.explain.relaxation_candidates import ChangeTerms
+from moorage.engine.explain.relaxations import (
+    FoundRelaxations,
+    find_relaxations,
+    fits,
+    relaxations_with_room,
+)
 from moorage.engine.joint.instance import dumps_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.errors import MoorageError
@@ -129,20 +136,28 @@ def refused_because(explanation: Explanation, *, exact: bool = False) -> str:
 
 
 def explain_request(
-    env: Environment, built: BuiltProblem, snapshot: Snapshot, *, seed: int
+    env: Environment,
+    built: BuiltProblem,
+    snapshot: Snapshot,
+    *,
+    seed: int,
+    present: Mapping[str, int] = MappingProxyType({}),
 ) -> Explanation:
     """The explanation with minimal conflicts and verified relaxations, within the budget.
 
-    If the request does not fit even an empty fleet, the conflicts and relaxations are those on the
-    empty fleet, for which there is the same budget once more.
+    A search has proved that the request has no placement. If it does not fit even an empty fleet,
+    the conflicts and relaxations are those on the empty fleet, for which there is the same budget
+    once more. `present` are the counts of roles that are resized.
     """
+    terms = ChangeTerms(env.limits.disclosure, present)
     try:
         found = explain(
             built,
             env.solver,
             remaining=env.countdown(env.limits.explanation_budget / SECOND),
             seed=seed,
-            disclosure=env.limits.disclosure,
+            terms=terms,
+            proved=True,
             skip_stage=Stage.STATIC,
         )
     except TimeExpired:
@@ -151,70 +166,92 @@ def explain_request(
     if found.stage is not Stage.STATIC:
         return why
     return in_time(
-        replace(why, verdict=INFEASIBLE),
-        lambda _: explain_static(env, built, snapshot, seed=seed, helps=NOW),
+        why,
+        lambda _: explain_static(env, built, snapshot, seed=seed, helps=NOW, present=present),
     )
 
 
-LATE: Final = "time ran out: there may be further conflicts, and further changes that help"
-"""Note of an explanation whose search was cut short by the deadline."""
-
-
 def in_time(why: Explanation, step: Callable[[Explanation], Explanation]) -> Explanation:
-    """The explanation after one more step; if time runs out in it, unchanged with note `LATE`."""
+    """The explanation after one more step; if time runs out in it, unchanged but not complete."""
     try:
         return step(why)
     except TimeExpired:
-        return replace(why, note=LATE)
+        return replace(why, note=LATE, complete=False)
 
 
 def unexplained(env: Environment, built: BuiltProblem, snapshot: Snapshot) -> Explanation:
     """An explanation without reasons, for a refusal that is not read."""
-    return _explanation(env, snapshot, replace(_untold(built), note=""))
+    return _explanation(env, snapshot, replace(_untold(built), note="", complete=True))
 
 
 def _untold(built: BuiltProblem) -> RefusalExplanation:
     """A refusal explanation without reasons."""
     return RefusalExplanation(
         verdict=INFEASIBLE,
-        stage=Stage.POLICY if built.rules else Stage.CAPACITY,
+        stage=Stage.UNKNOWN,
         conflicts=(),
-        relaxations=(),
+        found=FoundRelaxations(),
         considered=built.considered,
         rejected=built.rejected,
         note=LATE,
+        complete=False,
     )
 
 
 NOW: Final = "fits now"
 EMPTY: Final = "fits the fleet when empty"
 """Result text of relaxations that help on the empty fleet, but not on the present one."""
+PERHAPS: Final = "fits the fleet when empty; whether also now was not found out in time"
+"""Result text of relaxations that help on the empty fleet, and perhaps on the present one."""
 
 
 def explain_static(
-    env: Environment, built: BuiltProblem, snapshot: Snapshot, *, seed: int, helps: str
+    env: Environment,
+    built: BuiltProblem,
+    snapshot: Snapshot,
+    *,
+    seed: int,
+    helps: str,
+    present: Mapping[str, int] = MappingProxyType({}),
 ) -> Explanation:
     """The explanation, of stage `static`, of a request that does not fit even the empty fleet.
 
-    `built` is the problem on the present fleet; `helps` is the result text of relaxations that fit
-    there.
+    That is proved. `built` is the problem on the present fleet; `helps` is the result text of
+    relaxations that fit there. A conflict is minimal only if it is so on both fleets.
     """
     empty, remaining = (
         on_empty_hosts(built.request, built),
         env.countdown(env.limits.explanation_budget / SECOND),
     )
-    rough = env.limits.disclosure
-    found = explain(empty, env.solver, remaining=remaining, seed=seed, disclosure=rough)
-    if found.verdict != INFEASIBLE:  # proved by the caller; here time ran out
-        found = replace(found, verdict=INFEASIBLE, note=LATE)
-    cores = [Core(one.elements, one.minimal) for one in found.conflicts]
+    terms = ChangeTerms(env.limits.disclosure, present)
+    found = explain(empty, env.solver, remaining=remaining, seed=seed, terms=terms, proved=True)
     oracle = Oracle(env.solver, remaining, seed)
-    helping = [replace(one, result=helps) for one in find_relaxations(built, cores, oracle, rough)]
-    known = {str(one.change) for one in helping}
-    others = [one for one in found.relaxations if str(one.change) not in known]
-    helping += [replace(one, result=EMPTY) for one in others]
+    here = DeletionFilter(built, oracle)
+    conflicts = tuple(
+        replace(one, minimal=one.minimal and here.proves_minimal(one.elements))
+        for one in found.conflicts
+    )
+    cores = [Core(one.elements, one.minimal) for one in conflicts]
+    now = find_relaxations(built, cores, oracle, terms)
+    texts = {True: helps, False: EMPTY, None: PERHAPS}
+    known = {str(one.change) for one in now.relaxations}
+    others = {
+        one: fits(built, changed, oracle)
+        for one, changed in zip(found.relaxations, found.found.requests, strict=True)
+        if str(one.change) not in known
+    }
     why = _explanation(env, snapshot, found)
-    return replace(why, stage=Stage.STATIC, relaxations=tuple(helping))
+    return replace(
+        why,
+        stage=Stage.STATIC,
+        conflicts=conflicts,
+        relaxations=(
+            *(replace(one, result=helps) for one in now.relaxations),
+            *(replace(one, result=texts[fitting]) for one, fitting in others.items()),
+        ),
+        note=found.note or ("" if oracle.complete and now.timely else LATE),
+        complete=found.complete and oracle.complete and now.timely,
+    )
 
 
 UNTRIED: Final = "more may fit if leases move for it: that was not searched to the end"
@@ -225,7 +262,11 @@ _SHARE: Final = 4
 
 
 def with_nearest_relaxations(
-    env: Environment, why: Explanation, built: BuiltProblem, otherwise: Trial
+    env: Environment,
+    why: Explanation,
+    built: BuiltProblem,
+    otherwise: Trial,
+    present: Mapping[str, int] = MappingProxyType({}),
 ) -> Explanation:
     """The explanation with smaller relaxations that are possible if strategies make room.
 
@@ -235,26 +276,24 @@ def with_nearest_relaxations(
     budget = env.limits.explanation_budget / SECOND / _SHARE
     if budget <= 0 or not otherwise.helps(built.request):
         return why
-    left, sure = env.countdown(budget), True
+    left = env.countdown(budget)
 
     def remaining() -> float:
         return deadline.left(left())
 
-    def granted(request: EnsembleRequest) -> bool:
-        nonlocal sure
-        found = otherwise.with_request(request).granted(remaining())
-        sure = sure and found is not None
-        return found is True
+    def granted(request: EnsembleRequest) -> bool | None:
+        return otherwise.with_request(request).granted(remaining())
 
     cores = [Core(one.elements, one.minimal) for one in why.conflicts]
-    known = [one for one in why.relaxations if one.result != EMPTY]
-    found = relaxations_with_room(built, cores, known, granted, remaining, env.limits.disclosure)
-    named = {str(one.change) for one in found}
-    others = (one for one in why.relaxations if one.result == EMPTY)
-    every = (*found, *(one for one in others if str(one.change) not in named))
-    if not (sure and remaining() > 0):
-        return replace(why, relaxations=every, note=UNTRIED)
-    return replace(why, relaxations=every, note="" if found else why.note)
+    known = [one for one in why.relaxations if one.result == NOW]
+    terms = ChangeTerms(env.limits.disclosure, present)
+    found = relaxations_with_room(built, cores, known, granted, remaining, terms)
+    named = {str(one.change) for one in found.relaxations}
+    others = (one for one in why.relaxations if one.result != NOW)
+    every = (*found.relaxations, *(one for one in others if str(one.change) not in named))
+    if not found.timely or remaining() <= 0:
+        return replace(why, relaxations=every, note=UNTRIED, complete=False)
+    return replace(why, relaxations=every, note=why.note if not found.relaxations else "")
 
 
 def _explanation(env: Environment, snapshot: Snapshot, found: RefusalExplanation) -> Explanation:
@@ -269,5 +308,6 @@ def _explanation(env: Environment, snapshot: Snapshot, found: RefusalExplanation
         considered=found.considered,
         rejected=found.rejected,
         note=found.note,
+        complete=found.complete,
         exact=env.limits.disclosure.exact,
     )

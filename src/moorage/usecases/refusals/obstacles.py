@@ -75,8 +75,9 @@ def in_time(
         return explanation
     seconds = env.limits.explanation_budget / SECOND
     oracle = Oracle(env.solver, lambda: seconds)
-    if oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem) is not True:
-        return explanation
+    empty = oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem)
+    if empty is not True:
+        return replace(explanation, complete=explanation.complete and empty is not None)
     conflict = _conflict(env, built, snapshot, there, leases, operator=operator)
     return replace(
         explanation,

@@ -11,14 +11,13 @@ from moorage.domain.explain import EnsembleChange, Relaxation, Stage
 from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.engine.capacity.starts import Starts
-from moorage.engine.explain.refusal import NO_SMALL_CHANGE
+from moorage.engine.explain.refusal import LATE
 from moorage.engine.explain.relaxations import MAX_RELAXATIONS
 from moorage.usecases.decide.request import LeasePromise, RefusalDetail
 from moorage.usecases.decide.search_plan import search_once, visible
 from moorage.usecases.preemption.lease_preemption import SHARE, removal_of_leases
 from moorage.usecases.refusals.alternatives import with_alternatives
 from moorage.usecases.refusals.explanation import (
-    LATE,
     UNTRIED,
     explain_request,
     in_time,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Period
     from moorage.usecases.decide.environment import DecideEnvironment
-    from moorage.usecases.decide.request import Proposal, RefusalReader, RequestIdentity
+    from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.search_result import Observation, SearchResult
     from moorage.usecases.decide.solution import DecisionOptions
 
@@ -75,13 +74,13 @@ def explain_refusal(  # noqa: PLR0913 - the request, its result and the environm
 
 def _reasons(trial: Trial, result: SearchResult) -> Explanation:
     """The explanation of a proposal, `trial`, whose search gave no placement."""
-    why = _but_as_it_is(trial.reader, _conflicts(trial, result))
+    why = _conflicts(trial, result)
     if why.stage is Stage.TIME:
         why = in_time(why, lambda why: _with_sufficient_priority(trial, result, why))
     stands = result.clash or result.built.request.fixed
-    if stands or not trial.reader.client_reads or why.stage is Stage.STATIC:
-        return why
-    return in_time(why, lambda why: _with_alternatives(trial, result, why))
+    if not (stands or not trial.reader.client_reads or why.stage is Stage.STATIC):
+        why = in_time(why, lambda why: _with_alternatives(trial, result, why))
+    return why if why.complete or why.note else replace(why, note=LATE)
 
 
 def _conflicts(trial: Trial, result: SearchResult) -> Explanation:
@@ -91,14 +90,16 @@ def _conflicts(trial: Trial, result: SearchResult) -> Explanation:
     if result.clash:
         why = stay_obstacles(env, built, snapshot, result.staying, result.period, operator=operator)
         less = _timely(lambda: shorter(trial, built))
-        return replace(why, relaxations=less.relaxations, note="" if less.sure else UNTRIED)
+        note = "" if less.sure else UNTRIED
+        return replace(why, relaxations=less.relaxations, note=note, complete=less.sure)
     timely = None
     if not lease and not trial.options.as_before:
         timely = _timely(lambda: stay_alternatives(trial, built))
         if timely.explanation is not None:
             return timely.explanation
-    why = explain_request(env, built, snapshot, seed=trial.options.seed)
-    why = in_time(why, lambda why: with_nearest_relaxations(env, why, built, trial))
+    present = trial.reader.resized_from
+    why = explain_request(env, built, snapshot, seed=trial.options.seed, present=present)
+    why = in_time(why, lambda why: with_nearest_relaxations(env, why, built, trial, present))
     why = in_time(
         why, lambda why: by_time(env, why, built, snapshot, operator=operator, lease=lease)
     )
@@ -106,10 +107,13 @@ def _conflicts(trial: Trial, result: SearchResult) -> Explanation:
         timely = _timely(lambda: shorter(trial, built))
     if timely is None or (timely.sure and not timely.relaxations):
         return why
-    note = why.note if why.note in {UNTRIED, LATE} or not timely.relaxations else ""
+    note = "" if why.complete and timely.relaxations else why.note
     note = note if timely.sure else UNTRIED
     return replace(
-        why, relaxations=(*timely.relaxations, *why.relaxations)[:MAX_RELAXATIONS], note=note
+        why,
+        relaxations=(*timely.relaxations, *why.relaxations)[:MAX_RELAXATIONS],
+        note=note,
+        complete=why.complete and timely.sure,
     )
 
 
@@ -119,22 +123,6 @@ def _timely(search: Callable[[], StayAlternatives]) -> StayAlternatives:
         return search()
     except TimeExpired:
         return StayAlternatives((), sure=False)
-
-
-def _but_as_it_is(reader: RefusalReader, why: Explanation) -> Explanation:
-    """The explanation without the relaxation to the present count, if one role is resized."""
-    if len(reader.resized_from) != 1:
-        return why
-    ((role, count),) = reader.resized_from.items()
-    ways = tuple(
-        one
-        for one in why.relaxations
-        if (one.change.subject, one.change.name, one.change.field, one.change.after)
-        != ("member", role, "count", count)
-    )
-    if ways == why.relaxations:
-        return why
-    return replace(why, relaxations=ways, note=why.note if ways else NO_SMALL_CHANGE)
 
 
 def _with_sufficient_priority(trial: Trial, refused: SearchResult, why: Explanation) -> Explanation:

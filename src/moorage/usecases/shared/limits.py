@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +42,7 @@ class Limits:
     """Default time limit of a decision; a request may set another, up to `longest_time_limit`."""
     longest_time_limit: Duration = 60 * SECOND
     explanation_budget: Duration = 5 * SECOND
-    """Time limit of all searches for conflicts and relaxations of one refusal."""
+    """Time limit of the explanation of a refusal, of a request with the default time limit."""
     explanations: int = 1_000
     """How many explanations of one project are kept, the newest."""
     additional: int = 1_000
@@ -167,6 +167,13 @@ def time_limit_within(limits: Limits, requested: Duration | None) -> Duration:
         limits.time_limit,
         limits.longest_time_limit,
     )
+
+
+def with_explanation_within(limits: Limits, time_limit: Duration) -> Limits:
+    """The limits for the explanation of a request with this time limit, in proportion to it."""
+    budget = limits.explanation_budget * time_limit // limits.time_limit
+    least = min(limits.explanation_budget, SECOND)
+    return replace(limits, explanation_budget=max(budget, least))
 
 
 def check_stay(limits: Limits, until: Instant, now: Instant) -> None:
