@@ -1,11 +1,15 @@
 """An ensemble becomes what its file says, and a second time nothing changes."""
 
+import json
 import uuid
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 import yaml
+
+from moorage.client import registry
 
 from tests.cli.conftest import Cli  # isort: skip
 
@@ -207,3 +211,27 @@ def test_a_role_with_alternatives_grows(sim: Cli, file: File) -> None:
     assert "count 1 -> 2" in told
     assert file(sim, "apply", "--hold", "10m").status == 0
     assert file(sim, "diff").out == ""
+
+
+def test_a_name_that_server_groups_share_is_refused_with_their_ids(
+    sim: Cli, state: Path, file: File
+) -> None:
+    found = registry.known(registry.state_directory({"XDG_STATE_HOME": str(state)}), "shared")
+    assert found is not None
+    url = f"{found.endpoint.removesuffix('/v1')}/compute/v2.1/os-server-groups"
+    group = {"server_group": {"name": file.name, "policy": "anti-affinity"}}
+    headers = {
+        "X-Auth-Token": "admin",
+        "OpenStack-API-Version": "compute 2.64",
+        "Content-Type": "application/json",
+    }
+    ids = []
+    for _ in range(2):
+        with urlopen(Request(url, json.dumps(group).encode(), headers)) as answer:
+            ids.append(json.load(answer)["server_group"]["id"])
+    for said in (file(sim, "apply"), file(sim, "diff"), sim("ensemble", "show", file.name)):
+        assert said.status != 0
+        assert f"2 ensembles match '{file.name}'; use an id: " in said.err
+        assert all(one[:8] in said.err for one in ids)
+    assert sim("ensemble", "delete", ids[0]).status == 0
+    assert sim("ensemble", "show", file.name).status == 0

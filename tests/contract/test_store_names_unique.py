@@ -30,7 +30,7 @@ def test_a_second_ensemble_of_a_name_is_refused_with_the_id_of_the_first(store: 
     with pytest.raises(NameTaken, match=one.id) as refused:
         write(store, PutEnsemble(other, None), ExpectUniqueName("p", one.name, other.id))
     assert refused.value.existing == one.id
-    assert store.ensemble_named("p", one.name) == one.id
+    assert store.ensembles_named("p", one.name) == [one.id]
     elsewhere = replace(other, project_id="q")
     write(store, PutEnsemble(elsewhere, None), ExpectUniqueName("q", one.name, other.id))
     write(store, DeleteEnsemble(one.id))
@@ -44,6 +44,7 @@ def test_names_that_are_shared_already_stay_and_no_third_joins_them(store: Ledge
     found = store.ensembles(project_id="p", name=ensemble(1).name)
     assert [one.id for one in found] == ["e1", "e3"]
     write(store, PutEnsemble(found[1], found[1].generation))
+    assert store.ensembles_named("p", found[0].name) == ["e1", "e3"]
     third = ensemble(5)
     with pytest.raises(NameTaken, match="e1"):
         write(store, PutEnsemble(third, None), ExpectUniqueName("p", third.name, third.id))

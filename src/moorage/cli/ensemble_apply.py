@@ -87,7 +87,7 @@ class Diff(_Described):
 class Apply(_Described):
     """Make an ensemble as its file describes it: create it, or change what differs.
 
-    The ensemble is the one of the file's name; there is one of a name in a project. New members are
+    The ensemble is the one of the file's name, which no other in use may have. New members are
     placed and held beside those there are, which keep their places. A second run changes nothing.
     Members whose hold has lapsed are placed anew. What cannot change in an ensemble that is there,
     such as a role's flavor, is refused by name before anything is written.

@@ -122,9 +122,15 @@ class Ensembles(Resource):
         return self._get(Ensemble, f"/{ensemble_id}", compliance=True)
 
     def named(self, name: str) -> Ensemble | None:
-        """The ensemble of the caller's project with exactly this name; None: there is none."""
+        """The ensemble of the caller's project with exactly this name; None: there is none.
+
+        Raises:
+            Ambiguous: several in use have it.
+        """
         found = self._all(Ensemble, name=name).value
-        return self.show(found[0].id).value if found else None
+        if not found:
+            return None
+        return self.show(found[0].id if len(found) == 1 else self._find(name)).value
 
     def all(self, *, all_projects: bool = False) -> Answer[list[Ensemble]]:
         """Every ensemble of the caller's project, or of all projects."""

@@ -271,8 +271,8 @@ class Store(Protocol):
         The copies that hold the places of offers are left out.
         """
 
-    def ensemble_named(self, project_id: str, name: str) -> str | None:
-        """The id of the project's oldest ensemble of a name; see `ExpectUniqueName`."""
+    def ensembles_named(self, project_id: str, name: str) -> Sequence[str]:
+        """Ids of the project's ensembles in use of a name, oldest first; see `ExpectUniqueName`."""
 
     def ensembles_of_server(self, server: str) -> Sequence[Ensemble]:
         """Every project's ensembles of which a server is a member, by creation.

@@ -305,10 +305,33 @@ def test_whose_groups_one_sees(door: Door) -> None:
     fault(door.call("GET", "/nope"), 404, "itemNotFound")
 
 
-def test_a_name_is_taken_once(door: Door) -> None:
-    made = door.made("g")
-    answer = door.call("POST", "", {"server_group": {"name": "g", "policy": "affinity"}})
-    assert made["id"] in fault(answer, 409, "conflictingRequest")
+def test_two_groups_may_have_one_name_and_an_ensemble_of_another_kind_may_not(door: Door) -> None:
+    made = [door.made("g"), door.made("g", "anti-affinity")]
+    assert door.names() == ["g", "g"]
+    answer = door.service.call("POST", "/ensembles", described("g"))
+    assert made[0]["id"] in answer.text
+    assert answer.status_code == 409
+    beside = {"type": "separation", "between": [["web"], ["ensemble:g"]], "level": "host"}
+    body = described("h", beside)
+    answer = door.service.call("POST", "/ensembles", body)
+    assert answer.status_code == 400, answer.text
+    text = f"2 ensembles have the name g; use an id: {made[0]['id']}, {made[1]['id']}"
+    assert text in answer.text
+    assert door.call("DELETE", f"/{made[0]['id']}").status_code == 204
+    assert door.names() == ["g"]
+    answer = door.service.call("POST", "/ensembles", body)
+    assert answer.status_code == 201, answer.text
+
+
+def test_a_group_of_a_shared_name_that_was_emptied_gets_members_again(door: Door) -> None:
+    made = [door.made("g"), door.made("g", "anti-affinity")]
+    path = f"/ensembles/{made[1]['id']}/members"
+    grown = door.service.call("POST", path, added("web", 1)).json
+    gone = f"/decisions/{grown['decision']['id']}"
+    answer = door.service.call("DELETE", gone, headers={"If-Match": "*"})
+    assert answer.status_code == 204, answer.text
+    again = door.service.call("POST", path, added("db", 1))
+    assert again.status_code == 201, again.text
 
 
 def test_the_quota_is_that_of_ensembles() -> None:

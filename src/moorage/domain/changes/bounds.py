@@ -64,8 +64,9 @@ class ExpectUniqueName:
     One that is not in use does not count: its lease is over, or it was decided and no member has a
     place any more, be it that it was given back, lapsed or was a server's that is gone. Nor does a
     copy that an offer keeps its places with. Ensembles that share a name because they were made
-    before this was judged stay as they are; so do those that are described with leases, which are
-    called by their leases and so as often as these.
+    before this was judged stay as they are; so do server groups, which may share their names as in
+    Nova, and those that are described with leases, which are called by their leases and so as
+    often as these.
     """
 
     project_id: str

@@ -97,7 +97,7 @@ _h = tables.shares.c
 _OF_SHARE: Final = (
     select(_e.body).join(tables.shares, _h.ensemble_id == _e.id).where(_h.id == bindparam("of"))
 )
-_NAMESAKE: Final = (
+_NAMESAKES: Final = (
     select(_e.id)
     .where(
         _e.project_id == bindparam("of"),
@@ -107,17 +107,15 @@ _NAMESAKE: Final = (
         ~_PLACES_GONE,
     )
     .order_by(_e.number)
-    .limit(1)
 )
 
 
-def namesake(
+def namesakes(
     source: Queryable, project_id: str, name: str, now: Instant, *, but: str = ""
-) -> str | None:
-    """The id of the oldest ensemble in use of a name, but for one; see `ExpectUniqueName`."""
+) -> list[str]:
+    """Ids of the ensembles in use of a name, oldest first, but for one; see `ExpectUniqueName`."""
     given = {"of": project_id, "named": name, "but": but, "now": now}
-    found = source.ask((_NAMESAKE, given))[0].first()
-    return None if found is None else str(found.id)
+    return [str(row.id) for row in source.ask((_NAMESAKES, given))[0]]
 
 
 def _by_consumer(ensembles: Sequence[Ensemble]) -> Mapping[str, tuple[Ensemble, ...]]:
@@ -146,8 +144,8 @@ class EnsembleQueries(Reader):
         found = self._listed(tables.ensembles, stored_bodies.ENSEMBLE, own, page)
         return self._with_references(found)
 
-    def ensemble_named(self, project_id: str, name: str) -> str | None:
-        return namesake(self._backend, project_id, name, self.now())
+    def ensembles_named(self, project_id: str, name: str) -> Sequence[str]:
+        return namesakes(self._backend, project_id, name, self.now())
 
     def ensembles_of_server(self, server: str) -> Sequence[Ensemble]:
         found = self._ask(_OF_SERVER, server=server)

@@ -21,7 +21,6 @@ from moorage.domain.references import REFERENCE
 from moorage.domain.resources import total
 from moorage.domain.server_groups import GroupPolicy, group_policy
 from moorage.usecases.decide.member_places import bookings_of
-from moorage.usecases.ensembles.names import unique_name_condition
 from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.shared.access import every_ensemble, require_operator
 from moorage.usecases.shared.limits import check_member_count
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 _NOT_IN_ROLES: Final = re.compile(r"[^A-Za-z0-9_./:-]")
 _LONGEST: Final = 128
-_LONGEST_NAME: Final = 255
-_SHORT_ID: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class GroupOutcome:
 
     group: NovaGroup
     name: str = ""
-    """The ensemble's, which differs from the group's where another ensemble had that one."""
+    """The ensemble's, which may have been renamed since."""
     added: tuple[str, ...] = ()
     """Servers that became members."""
     removed: tuple[str, ...] = ()
@@ -169,8 +166,7 @@ def _take(
     if outcome.changed and not dry_run:
         generation = None if stored is None else stored.generation
         written = replace(bound, updated_at=env.store.now())
-        conditions = unique_name_condition(bound) if stored is None else ()
-        env.store.commit(Changeset((PutEnsemble(written, generation), *conditions)))
+        env.store.commit(Changeset((PutEnsemble(written, generation),)))
     return outcome
 
 
@@ -203,7 +199,7 @@ def _empty(env: UseCaseEnvironment, group: NovaGroup, policy: GroupPolicy) -> En
         id=group.id,
         project_id=group.project_id,
         user_id=group.user_id,
-        name=_free_name(env, group),
+        name=group.name,
         roles=(),
         members=(),
         policies=(policy.statement(),),
@@ -212,14 +208,6 @@ def _empty(env: UseCaseEnvironment, group: NovaGroup, policy: GroupPolicy) -> En
         created_at=now,
         updated_at=now,
     )
-
-
-def _free_name(env: UseCaseEnvironment, group: NovaGroup) -> str:
-    """The group's name; with the beginning of its id where the project has an ensemble of it."""
-    if env.store.ensemble_named(group.project_id, group.name) is None:
-        return group.name
-    more = f" ({group.id[:_SHORT_ID]})"
-    return group.name[: _LONGEST_NAME - len(more)] + more
 
 
 def _gone(snapshot: Snapshot, ensemble: Ensemble, servers: Mapping[str, Server]) -> frozenset[str]:

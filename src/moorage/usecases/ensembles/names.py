@@ -1,4 +1,4 @@
-"""Unique names: no two ensembles in use of one project have the same name."""
+"""Unique names: no two ensembles in use of one project have the same name, but server groups."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from moorage.domain.changes import ExpectUniqueName
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import NameTaken
 from moorage.domain.leases import LeaseState
+from moorage.domain.server_groups import group_policy
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision
 
@@ -27,21 +28,23 @@ def check_unique_name(store: Store, ensemble: Ensemble) -> None:
     Raises:
         NameTaken: another ensemble has it.
     """
-    other = store.ensemble_named(ensemble.project_id, ensemble.name)
-    if other is not None and other != ensemble.id:
+    named = store.ensembles_named(ensemble.project_id, ensemble.name)
+    other = next((one for one in named if one != ensemble.id), None)
+    if other is not None:
         raise NameTaken("ensemble", ensemble.name, other)
 
 
 def reclaimed_name_condition(store: Store, ensemble: Ensemble) -> tuple[ExpectUniqueName, ...]:
     """The condition of a commit that places a stored ensemble: its name must be unique again.
 
-    Empty for an ensemble in use, which keeps its name. One that is out of use does not reserve its
-    name, so another ensemble may have it.
+    Empty for an ensemble in use, which keeps its name, and for a server group, which may share its
+    name as in Nova. One that is out of use does not reserve its name, so another ensemble may have
+    it.
 
     Raises:
         NameTaken: another ensemble has the name.
     """
-    if _in_use(store, ensemble):
+    if group_policy(ensemble) is not None or _in_use(store, ensemble):
         return ()
     check_unique_name(store, ensemble)
     return unique_name_condition(ensemble)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 20
 """Other ensembles to which the policies of one may refer: all are read with it."""
+_TOLD: Final = 5
+"""Ids that are told of ensembles with one name."""
 
 
 def with_references(
@@ -29,7 +31,7 @@ def with_references(
     Raises:
         UnknownName: the project has no ensemble of that id or name.
         LimitExceeded: they refer to more than `MOST` ensembles.
-        InvalidDescription: a policy refers to its own ensemble.
+        InvalidDescription: a policy refers to its own ensemble, or to one of several of a name.
     """
     names = {name for one in ensemble.policies for name in references_of(one)}
     if len(names) > MOST:
@@ -52,8 +54,13 @@ def with_references(
 
 def _other(store: Store, ensemble: Ensemble, name: str, path: str) -> Ensemble:
     project = ensemble.project_id
+    named = store.ensembles_named(project, name)
+    if len(named) > 1:
+        some = ", ".join(named[:_TOLD]) + (", …" if len(named) > _TOLD else "")
+        told = f"{len(named)} ensembles have the name {name}; use an id: {some}"
+        raise InvalidDescription(told, path=path)
     try:
-        other = store.ensemble(store.ensemble_named(project, name) or name)
+        other = store.ensemble(named[0] if named else name)
     except NotFound:
         raise UnknownName("ensemble", name, path=path) from None
     if other.project_id != project:

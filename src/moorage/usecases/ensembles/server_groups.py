@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import EnsembleDescription
 from moorage.domain.errors import NotFound
+from moorage.domain.quotas import QuotaName
 from moorage.domain.server_groups import GroupPolicy, group_policy
 from moorage.usecases.decide.member_places import bookings_of
-from moorage.usecases.decide.request import RequestIdentity
-from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.create import described_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.shared.access import every_ensemble, owned
+from moorage.usecases.shared.quotas import bound_stored, check_stored
 from moorage.usecases.shared.role_access import sees_role
 
 if TYPE_CHECKING:
@@ -40,13 +42,18 @@ def create_server_group(
 ) -> ServerGroup:
     """Create an ensemble without members, whose policy is about all members that it will have.
 
+    As in Nova, a project may have several groups of one name.
+
     Raises:
-        NameTaken: another ensemble of the project has the name.
+        InvalidDescription: the name or the policy cannot be an ensemble's.
         QuotaExceeded: the project has as many ensembles as it may.
     """
     described = EnsembleDescription(name, policies=(policy.statement(),))
-    made = create_ensemble(env, caller, described, None, RequestIdentity(env.ids.uuid()))
-    return ServerGroup(made.ensemble, policy, ())
+    ensemble = described_ensemble(env, caller, described)
+    check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
+    bound = bound_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
+    env.store.commit(Changeset((PutEnsemble(ensemble, None), bound)))
+    return ServerGroup(env.store.ensemble(ensemble.id), policy, ())
 
 
 def list_server_groups(

@@ -15,7 +15,7 @@ from moorage.domain.refusal_commands import to_place
 from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write
 from moorage.store.database.statements import chunks
 from moorage.store.read import bookings, leases
-from moorage.store.read.ensemble_queries import namesake
+from moorage.store.read.ensemble_queries import namesakes
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
@@ -321,9 +321,9 @@ def expect_unique_name(batch: Batch, change: ExpectUniqueName) -> None:
         NameTaken: another has it.
     """
     named = change.project_id, change.name
-    other = namesake(batch.connection, *named, batch.now, but=change.ensemble_id)
-    if other is not None:
-        raise NameTaken("ensemble", change.name, other)
+    others = namesakes(batch.connection, *named, batch.now, but=change.ensemble_id)
+    if others:
+        raise NameTaken("ensemble", change.name, others[0])
 
 
 def put_decision(batch: Batch, change: PutDecision) -> None:
