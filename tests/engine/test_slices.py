@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -131,6 +132,34 @@ def test_a_slice_that_stands_is_judged_where_its_server_has_gone() -> None:
     moved = found.with_states([state("h1"), state("h3", "vm1")])
     assert set(build(replace(asked, restated=frozenset({"fence"})), moved).standing) == set()
     assert "fence" in build(asked, moved).standing
+
+
+def test_fences_and_bans_are_about_the_host_of_the_server() -> None:
+    """By its traits, aggregates and name; a server's provider has its own name, and no more."""
+    h1, h3, offer = state("h1", "vm1"), state("h3", "vm2"), state("o1", offered_by="vm1")
+    old = replace(h1.provider, traits=frozenset({"OLD"}), aggregates=frozenset({"agg"}))
+    odd = replace(offer.provider, traits=frozenset({"NEW"}), aggregates=frozenset({"own"}))
+    found = fleet(
+        replace(h1, provider=old), h3, replace(offer, provider=odd), state("o2", offered_by="vm2")
+    )
+    every: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"traits": ["OLD"]}, "o1"),
+        ({"traits": ["NEW"]}, ""),
+        ({"domains": ["agg"]}, "o1"),
+        ({"domains": ["own"]}, ""),
+        ({"domains": ["h1"]}, "o1"),
+        ({"domains": ["o1"]}, "o1"),
+        ({"domains": ["r1"], "traits": ["OLD"]}, "o1"),
+        ({"domains": ["r2"], "traits": ["OLD"]}, ""),
+    )
+    for named, there in every:
+        fence = statement("fence", "fence", "s", **named)
+        assert placed(build(request(SLICE, policies=[fence]), found)) == {there} - {""}, named
+        # A ban is of any one of what it names.
+        rest = {"o1", "o2"} - {there} if len(named) == 1 else set()
+        asked = request(SLICE, count=8 * len(rest) or 1, policies=[replace(fence, type="ban")])
+        if rest or there == "":
+            assert placed(build(asked, found)) == rest, named
 
 
 def test_a_slice_of_a_slice_is_on_the_same_host() -> None:

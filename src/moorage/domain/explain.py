@@ -8,7 +8,8 @@ not in the zone a server asked for), `failed` (a build failed there), `devices:<
 of the host, or shared with it, is what a port, volume or other group asks for; `devices:volume` and
 `devices:port` also of members of these kinds), `devices` (each of these can be had there, but not
 all for one member); of servers that offer slices `no-location` (the
-server is on no host) and `on-server` (the role names another one).
+server is on no host), `away` (its host is planned to be away) and `on-server` (the role names
+another one).
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ _CLOSED_HOSTS: Final = MappingProxyType(
     {
         "exclusive": "hosts that other ensembles keep to themselves",
         "disabled": "disabled hosts",
+        "away": "servers on hosts that are planned to be away",
         "availability_zone": "hosts outside the availability zone",
         "failed": "hosts on which a build failed",
     }

@@ -1,6 +1,7 @@
 """Slices: described, placed on servers of their project, and judged where these are."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -9,10 +10,21 @@ import msgspec
 import pytest
 
 from moorage.client.ensemble_difference import differences
-from moorage.domain.changes import Changeset, ReplaceAllocations
+from moorage.domain.changes import (
+    Changeset,
+    Committed,
+    CreateTrait,
+    PutTraits,
+    ReplaceAllocations,
+)
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import Infeasible
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.ports import Caller
 from moorage.usecases.server_providers.lifecycle import ServerProviderSweeper
 from moorage.wire.ensembles import Ensemble
@@ -122,6 +134,74 @@ def test_compliance_is_judged_after_a_move(service: Service) -> None:
     assert broken() == []
     put(service, VMS[0], "project-a", "h3")
     assert broken() == ["near"]
+
+
+def traits(service: Service, host: str, *names: str) -> None:
+    snapshot = service.store.snapshot()
+    uuid = snapshot.uuids[snapshot.names.index(host)]
+    service.store.commit(Changeset((PutTraits(uuid, frozenset(names), None),)))
+
+
+def test_no_slice_goes_to_a_server_on_a_disabled_host(service: Service) -> None:
+    traits(service, "h1", "COMPUTE_STATUS_DISABLED")
+    assert servers(made(service, described(count=2))) == [provider(service, VMS[1])] * 2
+    error = refused(ask(service, described()), 409, "infeasible")
+    assert error["explanation"]["counts"]["rejected"]["disabled"] == "1+"
+    put(service, VMS[0], "project-a", "h3")
+    assert servers(made(service, described())) == [provider(service, VMS[0])]
+
+
+def test_no_slice_goes_to_a_server_whose_host_will_be_away(service: Service) -> None:
+    window = {"kind": "maintenance", "hosts": ["h1"]}
+    window |= {"start": "2026-12-01T00:00:00Z", "end": "2026-12-02T00:00:00Z"}
+    answer = service.call("POST", "/capacity/planned", {"window": window}, caller=OPERATOR)
+    assert answer.status_code == 201, answer.text
+    assert servers(made(service, described(count=2))) == [provider(service, VMS[1])] * 2
+    error = refused(ask(service, described()), 409, "infeasible")
+    assert error["explanation"]["counts"]["rejected"]["away"] == "1+"
+    before = {**described(), "decide": {"until": "2026-11-30T00:00:00Z"}}
+    held = service.call("POST", "/ensembles", {"ensemble": before})
+    assert held.status_code == 201, held.text
+
+
+def test_a_leased_slice_on_a_disabled_host_is_missing_or_placed_anew(service: Service) -> None:
+    body = described(count=1, on_server=VMS[0])
+    fixed = lease(service, body).json["lease"]["id"]
+    free = lease(service, described(count=2)).json["lease"]["id"]
+    traits(service, "h1", "COMPUTE_STATUS_DISABLED")
+    LeaseSweeper(service.env).run_round()
+    seen = {
+        id_: service.call("GET", f"/leases/{id_}").json["lease"]["degraded"]
+        for id_ in (fixed, free)
+    }
+    assert seen == {fixed: True, free: False}
+
+
+def test_a_server_that_moves_meanwhile_takes_no_slice_along(service: Service) -> None:
+    """The policy was judged where the server was."""
+    ban = {"name": "ban", "type": "ban", "members": ["s"], "traits": ["CUSTOM_OLD"]}
+    service.store.commit(Changeset((CreateTrait("CUSTOM_OLD"),)))
+    traits(service, "h3", "CUSTOM_OLD")
+    moved = False
+
+    class Moving:
+        """The ledger, in which a server moves just before the first commit."""
+
+        def commit(self, changeset: Changeset) -> Committed:
+            nonlocal moved
+            if not moved:
+                moved = True
+                put(service, VMS[0], "project-a", "h3")
+            return service.store.commit(changeset)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(service.store, name)
+
+    env = replace(service.env, store=Moving())
+    body = read_ensemble(described(ban, on_server=VMS[0]))
+    with pytest.raises(Infeasible):
+        create_ensemble(env, TENANT, body, DecisionOptions(), RequestIdentity(env.ids.uuid()))
+    assert moved
 
 
 def test_a_move_that_breaks_policies_is_told(service: Service) -> None:

@@ -197,10 +197,10 @@ class TerrainView:
         return said_names(self.terrain.topology, names)
 
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
-        """Hosts that have every one of the traits."""
+        """Hosts that have every one of the traits, and the servers on them."""
         mask = np.ones(self.host_count, dtype=np.bool_)
         for trait in traits:
-            mask &= self.terrain.has_trait(trait)
+            mask &= self.terrain.located(self.terrain.has_trait(trait))
         return frozenset(np.flatnonzero(mask).tolist())
 
     def hosts_beside_foreign(

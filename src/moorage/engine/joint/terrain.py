@@ -105,10 +105,24 @@ class Terrain:
         """H."""
         return len(self.uuids)
 
+    @property
+    def locations(self) -> Ints:
+        """[H] row of the host on which each row is, or -1: what policies judge a member by.
+
+        A host or pool is its own; what a server offers is where the server is.
+        """
+        return self._rows if self.standing_on is None else self.standing_on
+
+    def located(self, hosts: Bools) -> Bools:
+        """[H] rows whose location is one of these [H] hosts."""
+        if self.standing_on is None:
+            return hosts
+        return (self.standing_on >= 0) & hosts[self.standing_on]
+
     def domains(self, level: Level) -> Ints:
         """[H] domain number or -1; at the levels `host` and `server` a row, in every tree."""
         if level.name == HOST:
-            return self._rows if self.standing_on is None else self.standing_on
+            return self.locations
         if level.name == SERVER:
             return np.where(self.offering, self._rows, -1)
         if level.or_below:
@@ -162,14 +176,16 @@ class Terrain:
         return _rows_by_name(self.uuids, self.names) if self._hosts is None else self._hosts.row_of
 
     def rows_named(self, name: str) -> Bools:
-        """[H] hosts that a name or UUID means: a host, a domain of any tree, an aggregate."""
+        """[H] rows at what a name or UUID means: a host, a domain of any tree, an aggregate.
+
+        The name of what a server offers means that alone.
+        """
         mask = np.zeros(self.host_count, dtype=np.bool_)
         if name in self.row_of:
             mask[self.row_of[name]] = True
-            if self.standing_on is not None:
-                mask |= self.standing_on == self.row_of[name]
+            mask |= self.located(mask)
         if name in self.aggregates:
-            mask |= self.aggregates[name]
+            mask |= self.located(self.aggregates[name])
         for tree in self.topology.levels:
             domain = self.topology.domains.get((tree, name))
             if domain is not None:
@@ -178,7 +194,7 @@ class Terrain:
         return mask
 
     def has_trait(self, trait: str) -> Bools:
-        """[H] whether the host has the trait."""
+        """[H] whether the row itself has the trait, as what gives members their resources."""
         return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
 
     def rows_with(self, forbids: Forbids, without: frozenset[str]) -> Bools:
@@ -237,8 +253,11 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut the terrain of a request from a snapshot."""
     usable = _usable(snapshot, request)
     # Pools are also in the domains that a policy keeps to the members, whatever these are.
-    pools = any(role.of_one_provider for role in request.every_choice) or any(
-        one.type in KEEPING for one in request.policies
+    # A policy may refer to an ensemble with members on pools.
+    pools = (
+        any(role.of_one_provider for role in request.every_choice)
+        or any(one.type in KEEPING for one in request.policies)
+        or bool(request.references)
     )
     hosts = _hosts(snapshot, _servers(snapshot, request, usable), pools=pools)
     rows = hosts.rows

@@ -171,7 +171,11 @@ class Snapshot(LedgerColumns):
 
     @property
     def locations(self) -> ServerLocations:
-        """Where the server providers are now."""
+        """The location of every provider now: its root, or the host of the server that offers it.
+
+        Whoever asks for the traits, the aggregates, the domains or the state of the place where
+        something stands asks its location; a provider's own traits are those of what it gives.
+        """
         kept = self.cache.get("locations")
         if not isinstance(kept, ServerLocations) or not kept.hold_in(self):
             kept = self.cache["locations"] = ServerLocations.of(self)
@@ -203,13 +207,22 @@ class Snapshot(LedgerColumns):
         """Rows of the tree of a root, including the root, ascending."""
         return self.forest.trees.rows_of(root_row)
 
+    def at_host(self, root_row: int) -> list[int]:
+        """Rows of the tree of a root, and of what servers there offer."""
+        return [*self.tree(root_row).tolist(), *self.locations.on_host.get(root_row, ())]
+
+    def located(self, hosts: Bools) -> Bools:
+        """[P] providers whose location is one of these [P] hosts; see `locations`."""
+        at = self.locations.hosts
+        return (at >= 0) & hosts[at]
+
     def occupants(self, root_row: int, period: Period = ALL_TIME) -> tuple[Occupant, ...]:
         """Occupants with a live booking in the tree within `period`, each once.
 
         With those of the slices on its servers. An overrun booking counts in every period.
         """
         found: dict[str, Occupant] = {}
-        for row in (*self.tree(root_row).tolist(), *self.locations.on_host.get(root_row, ())):
+        for row in self.at_host(root_row):
             live = self.consumers_in(row, period)
             for occupant in self.state(row).occupants:
                 if occupant.consumer in live:

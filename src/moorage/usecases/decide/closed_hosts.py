@@ -1,4 +1,4 @@
-"""Hosts on which a decision may place no member, by reason: disabled, or exclusive to others.
+"""Hosts on which a decision may place no member, by reason: disabled, away, or exclusive to others.
 
 Nova's own queries leave out disabled compute hosts by a forbidden trait; joint decisions do the
 same. A required `exclusive` policy must also hold against members that are placed later: every
@@ -36,6 +36,8 @@ DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
 """The trait by which Nova marks the provider of a host whose compute service is disabled."""
 DISABLED: Final = "disabled"
 """Reason id of disabled hosts."""
+AWAY: Final = "away"
+"""Reason id of servers on hosts that are planned to be away; such hosts have no capacity."""
 EXCLUSIVE: Final = "exclusive"
 """Reason id of hosts that are exclusive to others."""
 
@@ -43,29 +45,51 @@ EXCLUSIVE: Final = "exclusive"
 def closed_hosts(
     exclusive: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
 ) -> Mapping[str, frozenset[str]]:
-    """Reason id -> UUIDs of hosts closed to the members of `newcomer` that are placed now.
+    """Reason id -> UUIDs of providers closed to the members of `newcomer` that are placed now.
 
     For `exclusive` see `exclusive_hosts`; `period` is when the members are placed there.
     """
     kept = exclusive_hosts(exclusive, snapshot, newcomer, period)
-    return MappingProxyType({**kept, DISABLED: disabled_hosts(snapshot)})
+    return MappingProxyType(
+        {**kept, DISABLED: disabled_hosts(snapshot), AWAY: servers_away(snapshot, period)}
+    )
 
 
 def disabled_hosts(snapshot: Snapshot) -> frozenset[str]:
-    """UUIDs of the hosts that are disabled."""
+    """UUIDs of the hosts that are disabled, and of what servers there offer."""
+    roots = snapshot.roots
+    disabled = on_disabled_host(snapshot)
+    return frozenset(snapshot.uuids[row] for row in roots[disabled[roots]].tolist())
+
+
+def on_disabled_host(snapshot: Snapshot) -> Bools:
+    """[P] providers whose location is a disabled host."""
     marked = snapshot.traits.get(DISABLED_TRAIT)
     if marked is None:
-        return frozenset()
-    roots = snapshot.roots
-    return frozenset(snapshot.uuids[row] for row in roots[marked[roots]].tolist())
+        return np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    return snapshot.located(marked) & snapshot.alive
+
+
+def servers_away(snapshot: Snapshot, period: Period) -> frozenset[str]:
+    """UUIDs of what is offered by servers whose host is planned to be away during `period`.
+
+    The capacity of hosts themselves says so; that of a server does not.
+    """
+    at = snapshot.locations.on_host
+    return frozenset(
+        snapshot.uuids[row]
+        for host, rows in at.items()
+        if any(one.overlaps(period) for one in snapshot.state(host).down)
+        for row in rows
+    )
 
 
 def exclusive_hosts(
     exclusive: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
 ) -> Mapping[str, frozenset[str]]:
-    """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`.
+    """`EXCLUSIVE` -> UUIDs of providers closed to the members of `newcomer` during `period`.
 
-    Hosts closed only to some of its roles, because of their tags, are under the key that
+    Those closed only to some of its roles, because of their tags, are under the key that
     `engine.joint.host_filters.closed_to_role` makes.
     """
     others = [owner for owner in exclusive if owner.id != newcomer.id]
@@ -85,12 +109,15 @@ def exclusive_hosts(
 def _hosts(
     snapshot: Snapshot, exclusive: Iterable[Ensemble], stranger: Occupant, period: Period
 ) -> frozenset[str]:
-    """UUIDs of the hosts that any exclusive ensemble closes to the stranger."""
+    """UUIDs of the providers that any exclusive ensemble closes to the stranger.
+
+    All of a host's tree: what it lends is closed to members on other hosts, too.
+    """
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for owner in exclusive:
         closed |= providers_closed_to(stranger, owner, snapshot, period)
-    roots = snapshot.roots
-    return frozenset(snapshot.uuids[row] for row in roots[closed[roots]].tolist())
+    rows = np.flatnonzero(closed & snapshot.alive)
+    return frozenset(snapshot.uuids[row] for row in rows.tolist())
 
 
 def foreign_occupant(newcomer: Ensemble, role: str) -> Occupant:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset
+from moorage.usecases.decide.member_places import bookings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,6 +51,22 @@ def _givers(snapshot: Snapshot, found: VerifiedPlacement) -> set[str]:
     return givers
 
 
+def _servers_below(snapshot: Snapshot, used: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Servers that offer any of these providers -> the providers on which they have bookings.
+
+    With the servers on which those stand in turn. A slice is where its server is: the placement
+    holds while the server stays there.
+    """
+    found: dict[str, frozenset[str]] = {}
+    waiting = [snapshot.row_of[uuid] for uuid in used]
+    while waiting:
+        server = snapshot.offered_by.get(waiting.pop())
+        if server is not None and server not in found:
+            found[server] = frozenset(one.provider for one in bookings_of(snapshot, server))
+            waiting += [snapshot.row_of[uuid] for uuid in found[server]]
+    return found
+
+
 def reliance(
     snapshot: Snapshot,
     found: VerifiedPlacement,
@@ -63,13 +80,14 @@ def reliance(
     On hosts whose occupants a policy has read, no booking may change in the whole tree. On the
     other hosts that members use, bookings may change while the capacity suffices (the commit checks
     that): only the provider's properties must be unchanged, and members that were not placed now
-    must still be booked there, as must the consumers in `evicted` (consumer -> providers). `beside`
+    must still be booked there, as must the servers whose slices are used, and the consumers in
+    `evicted` (consumer -> providers). `beside`
     are more providers that are used, `firm` those on which nothing may change.
     """
     unchanged = {
         snapshot.uuids[row]
         for uuid in found.inspected_hosts
-        for row in snapshot.tree(snapshot.row_of[uuid]).tolist()
+        for row in snapshot.at_host(snapshot.row_of[uuid])
     } | set(firm)
     consumers: dict[str, set[str]] = {}
     for name in found.built.request.fixed:
@@ -78,6 +96,10 @@ def reliance(
     for consumer, providers in evicted.items():
         consumers.setdefault(consumer, set()).update(providers)
     used = set(found.hosts.values()).union(beside, _givers(snapshot, found), *consumers.values())
+    for server, providers in _servers_below(snapshot, used).items():
+        consumers.setdefault(server, set()).update(providers)
+        used |= providers
+        used |= {snapshot.uuids[snapshot.root[snapshot.row_of[uuid]]] for uuid in providers}
     return Changeset(
         (),
         relies_on={

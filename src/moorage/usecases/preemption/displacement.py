@@ -247,11 +247,11 @@ def _judged(
     if judged is None:
         # A policy depends on the other consumers of a host: displace all candidates on the hosts
         # whose occupants the check has read.
-        rows = {view.row_of[host] for host in found.inspected_hosts}
+        rows = {row for host in found.inspected_hosts for row in view.at_host(view.row_of[host])}
         out |= {
             one.consumer
             for one in candidates.values()
-            if rows & {int(view.root[view.row_of[uuid]]) for uuid in one.providers}
+            if not rows.isdisjoint(view.row_of[uuid] for uuid in one.providers)
         }
         judged = _without(found, view, out)
     end = last_end(view.taken_at, request.period.start, notice)

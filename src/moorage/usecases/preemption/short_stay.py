@@ -123,11 +123,10 @@ def _until(
     try:
         for name, place in places.items():
             mine = {provider: taken[provider] for provider in place.allocations}
+            rows = [view.row_of[provider] for provider in (place.host, *mine)]
             ends = (
                 required_end(lease_of, bare, mine, stated.period, notice),
-                end_before_exclusive(
-                    alone[name.role], [view.row_of[place.host]], view.taken_at, notice
-                ),
+                end_before_exclusive(alone[name.role], rows, view.taken_at, notice),
             )
             if any(ends):
                 endings[name] = min(filter(None, ends), key=by_end)

@@ -20,7 +20,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -32,13 +32,15 @@ from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
 from moorage.engine.state.overlay import first_shortage
-from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
+from moorage.usecases.decide.closed_hosts import on_disabled_host
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.effects import notifications
 from moorage.usecases.shared.lookup import every_record, if_stored, lease_of_decision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import PutEffect
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
+
+    Bools: TypeAlias = NDArray[np.bool_]
 
 _PAGE: Final = 1000
 OPEN: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
@@ -64,14 +68,14 @@ def members_without_place(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
         Decision -> consumers (UUIDs of members) with a reserved booking that cannot be kept.
     """
     found: dict[str, set[str]] = defaultdict(set)
-    for row in _suspects(snapshot):
+    disabled = on_disabled_host(snapshot)
+    for row in _suspects(snapshot, disabled):
         state = snapshot.state(row)
         reserved = [one for one in snapshot.bookings_of(row) if _kept_for_a_lease(one)]
         if not reserved:
             continue
-        disabled = DISABLED_TRAIT in snapshot.traits_of(int(snapshot.root[row]))
         crowded = _without_room(snapshot, state, state.bookings, reserved)
-        for one in reserved if disabled else crowded:
+        for one in reserved if disabled[row] else crowded:
             found[str(one.decision)].add(one.consumer)
     return {decision: frozenset(members) for decision, members in found.items()}
 
@@ -84,10 +88,7 @@ def servers_on_disabled_hosts(snapshot: Snapshot) -> Mapping[str, frozenset[str]
         built. It includes ensembles with an end and without a lease.
     """
     found: dict[str, set[str]] = defaultdict(set)
-    disabled = snapshot.traits.get(DISABLED_TRAIT)
-    if disabled is None:
-        return {}
-    for row in np.flatnonzero(disabled[snapshot.root] & snapshot.alive).tolist():
+    for row in np.flatnonzero(on_disabled_host(snapshot)).tolist():
         for one in snapshot.bookings_of(row):
             # The booking of a claimed place of a lease has an end.
             if one.decision is not None and one.state in _TAKEN and not one.period.open_ended:
@@ -100,14 +101,11 @@ def without_place(snapshot: Snapshot, decision: str) -> frozenset[str]:
     return members_without_place(snapshot).get(decision, frozenset())
 
 
-def _suspects(snapshot: Snapshot) -> list[int]:
+def _suspects(snapshot: Snapshot, disabled: Bools) -> list[int]:
     """Rows of providers with an overage at some time, or on a disabled host."""
-    bad = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    bad = disabled.copy()
     for columns in snapshot.classes.values():
         bad[columns.rows[columns.peak > columns.capacity]] = True
-    disabled = snapshot.traits.get(DISABLED_TRAIT)
-    if disabled is not None:
-        bad |= disabled[snapshot.root]
     rows: list[int] = np.flatnonzero(bad & snapshot.alive).tolist()
     return rows
 
@@ -136,10 +134,11 @@ def members_in_grace(
     """
     members: set[str] = set()
     over = FOREVER
-    for row in _suspects(snapshot):
+    disabled = on_disabled_host(snapshot)
+    for row in _suspects(snapshot, disabled):
         state, bookings = snapshot.state(row), snapshot.bookings_of(row)
         recent = [one for one in bookings if _going(one, now, grace)]
-        if recent and DISABLED_TRAIT not in snapshot.traits_of(int(snapshot.root[row])):
+        if recent and not disabled[row]:
             reserved = [one for one in bookings if _kept_for_a_lease(one)]
             others = [one for one in state.bookings if one not in recent]
             lost = {one.consumer for one in _without_room(snapshot, state, others, reserved)}
