@@ -38,6 +38,8 @@ class CandidateQuery:
     """As before microversion 1.29: no candidate takes from two providers of one tree."""
     anchors: frozenset[int] | None = None
     """Root rows of the only trees that may be anchors; None for all."""
+    closed_lenders: frozenset[int] = frozenset()
+    """Rows of sharing providers that lend nothing to other trees."""
 
     def in_trees(self, trees: Mapping[str, str]) -> CandidateQuery:
         """The query with other `in_tree` UUIDs, by the suffix of each group that has one."""

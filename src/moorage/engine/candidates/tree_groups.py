@@ -87,6 +87,8 @@ def equal_trees(
     A group has [trees, positions] provider rows. With `random`, each block is a random sample.
     """
     pairs = sharing(snapshot)
+    if query.closed_lenders:
+        pairs = pairs.selected(~np.isin(pairs.lender, list(query.closed_lenders)))
     if len(pairs):
         # Lenders may be anywhere, and several trees may give a candidate of lenders only.
         eligible = eligible_trees(snapshot, query, pairs)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.resources import Amounts
+    from moorage.engine.state.sharing import Sharing
     from moorage.engine.state.snapshot import Snapshot
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -149,11 +150,11 @@ def devices_of(
     classes = classes_of(request.every_choice)
     row_of_host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
     row_of_host[hosts] = np.arange(len(hosts))
+    pairs = sharing(snapshot)
     grouped = any(role.groups or role.of_one_provider for role in request.every_choice)
-    if not grouped and not _outside_hosts(snapshot, classes, row_of_host):
+    if not grouped and not _outside_hosts(snapshot, classes, row_of_host, pairs):
         return None
     host = row_of_host[snapshot.root]
-    pairs = sharing(snapshot)
     lends = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     lends[pairs.lender] = True
     kept = _relevant(snapshot, request, classes) & snapshot.alive & ((host >= 0) | lends)
@@ -182,10 +183,16 @@ def devices_of(
     )
 
 
-def _outside_hosts(snapshot: Snapshot, classes: Sequence[str], row_of_host: Ints) -> bool:
-    """Whether any provider but the hosts, and what servers offer, has any of the classes."""
+def _outside_hosts(
+    snapshot: Snapshot, classes: Sequence[str], row_of_host: Ints, pairs: Sharing
+) -> bool:
+    """Whether any provider but the hosts, and what servers offer, has any of the classes.
+
+    What lends to other hosts is outside these, also if it is a row.
+    """
     outside = row_of_host < 0
     outside[list(snapshot.offered_by)] = False
+    outside[pairs.lender] = True
     found = (snapshot.classes.get(name) for name in classes)
     return any(bool(outside[one.rows].any()) for one in found if one is not None)
 

@@ -91,6 +91,12 @@ def role_requirements(
     )
 
 
+def lending_nothing(requirements: RoleRequirements, closed: Bools) -> RoleRequirements:
+    """The requirements where these [P] providers lend nothing to hosts of other trees."""
+    slots = (replace(slot, lends=slot.lends & ~closed) for slot in requirements.slots)
+    return replace(requirements, slots=tuple(slots))
+
+
 def describe_group(resources: Amounts, required: tuple[frozenset[str], ...]) -> str:
     """A group's request as text: `2 SRIOV_NET_VF with CUSTOM_PHYSNET_A`."""
     amounts = " and ".join(f"{n} {name}" for name, n in sorted(resources.items())) or "a provider"

@@ -15,6 +15,7 @@ from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.device_constraints import device_constraints
 from moorage.engine.joint.host_filters import (
     NO_CLOSED_HOSTS,
+    closed_to,
     considered_rows,
     eligible_rows,
     filters_by_role,
@@ -57,8 +58,9 @@ class BuiltProblem:
     request: EnsembleRequest
     terrain: Terrain
     closed: Closed
-    """Reason id -> UUIDs of hosts that may not be used, such as those exclusive to another
-    ensemble. Under the key `closed_to_role(role, reason)`: hosts closed to one role only."""
+    """Reason id -> UUIDs of providers that may not be used, such as those exclusive to another
+    ensemble: no member is there, and they lend nothing. Under the key `closed_to_role(role,
+    reason)`: those closed to one role only."""
     policy_view: TerrainView
     rules: tuple[PolicyRule, ...]
     problem: Problem
@@ -108,7 +110,7 @@ def build_on_terrain(
     alternatives = alternatives_of(request)
     plain = request if alternatives is None else alternatives.plain
     roles = _used_roles(plain)
-    devices = _device_constraints(plain, terrain, roles)
+    devices = _device_constraints(plain, terrain, roles, closed)
     passes = filters_by_role(terrain, roles, devices, closed)
     resolved = resolve_policies(request, terrain.topology)
     policy_view = policy_view or _policy_view(
@@ -159,7 +161,7 @@ def policy_view_of(
         request,
         terrain,
         roles,
-        lambda: _device_constraints(plain, terrain, roles),
+        lambda: _device_constraints(plain, terrain, roles, NO_CLOSED_HOSTS),
         alternatives,
         resolved,
         larger,
@@ -212,12 +214,13 @@ def _posted_for_alternatives(
 
 
 def _device_constraints(
-    request: EnsembleRequest, terrain: Terrain, roles: list[Role]
+    request: EnsembleRequest, terrain: Terrain, roles: list[Role], closed: Closed
 ) -> DeviceConstraints | None:
     if terrain.devices is None or not roles:
         return None
     moving = Counter(one.role for one in request.members if one not in request.fixed)
-    return device_constraints(terrain, terrain.devices, roles, moving)
+    shut = {role.name: closed_to(closed, role.name) for role in roles}
+    return device_constraints(terrain, terrain.devices, roles, moving, shut)
 
 
 def _used_roles(request: EnsembleRequest) -> list[Role]:

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.engine.devices.proof import Proof
-from moorage.engine.devices.slot_requirements import obeys_units, role_requirements
+from moorage.engine.devices.slot_requirements import (
+    lending_nothing,
+    obeys_units,
+    role_requirements,
+)
 from moorage.engine.joint.device_cuts import pool_cuts
 
 if TYPE_CHECKING:
@@ -38,6 +42,8 @@ class DeviceConstraints:
     """Constraints for R roles and H hosts, as X columns besides the terrain's classes."""
 
     proof: Proof
+    unrestricted: Proof
+    """The same where no provider is closed to any role."""
     demand: Ints
     """[R, X]"""
     free: Ints
@@ -48,14 +54,24 @@ class DeviceConstraints:
 
 
 def device_constraints(
-    terrain: Terrain, devices: Devices, roles: Sequence[Role], moving: Mapping[str, int]
+    terrain: Terrain,
+    devices: Devices,
+    roles: Sequence[Role],
+    moving: Mapping[str, int],
+    closed: Mapping[str, frozenset[str]],
 ) -> DeviceConstraints:
     """Build the device constraints of these roles.
 
-    `moving` has, by role, how many of its members are to be placed.
+    `moving` has, by role, how many of its members are to be placed; `closed` the UUIDs of providers
+    that may not be used for it.
     """
     wishes = tuple(role_requirements(role, devices, terrain.aggregates) for role in roles)
-    proof = Proof(devices, wishes, terrain.host_count)
+    proof = unrestricted = Proof(devices, wishes, terrain.host_count)
+    shut = [_positions(devices, closed[role.name]) & devices.lends for role in roles]
+    if any(mask.any() for mask in shut):
+        pairs = zip(wishes, shut, strict=True)
+        restricted = tuple(lending_nothing(one, mask) for one, mask in pairs)
+        proof = Proof(devices, restricted, terrain.host_count)
     counts = [proof.max_members(r, moving.get(role.name, 0)) for r, role in enumerate(roles)]
     demand = [np.eye(len(roles), dtype=np.int64)]
     free = [np.array(counts, dtype=np.int64).reshape(len(roles), -1).T]
@@ -67,6 +83,7 @@ def device_constraints(
             names.append(name)
     return DeviceConstraints(
         proof=proof,
+        unrestricted=unrestricted,
         demand=np.hstack(demand),
         free=np.hstack(free) if terrain.host_count else np.zeros((0, len(names)), dtype=np.int64),
         names=tuple(names),
@@ -75,30 +92,57 @@ def device_constraints(
 
 
 def empty_proof(constraints: DeviceConstraints) -> Proof:
-    """The proof for the same roles and devices with all capacity free."""
-    proof = constraints.proof
+    """The proof for the same roles and devices with all capacity free, and nothing closed."""
+    proof = constraints.unrestricted
     return Proof(proof.devices.without_bookings(), proof.requirements, proof.host_count)
 
 
 def device_filters(
     role: Role, number: int, constraints: DeviceConstraints
 ) -> Iterator[tuple[str, Bools]]:
-    """The filters of hosts for the role alone: reason id and mask [H]."""
-    found = _HostMasks(constraints.proof)
-    each = np.ones(constraints.proof.host_count, dtype=np.bool_)
+    """The filters of hosts for the role alone, nothing closed: reason id and mask [H]."""
+    proof = constraints.unrestricted
+    found = _HostMasks(proof)
+    each = np.ones(proof.host_count, dtype=np.bool_)
     for reason, mask in (
         *found.of_role(role),
-        *(
-            one
-            for slot in constraints.proof.requirements[number].slots
-            for one in found.of_slot(slot)
-        ),
+        *(one for slot in proof.requirements[number].slots for one in found.of_slot(slot)),
     ):
         each &= mask
         yield reason, mask
-    alone = constraints.proof.single_role(number, 1)
     # Hosts that fail a filter above are not rejected a second time.
-    yield DEVICES, alone.feasible | alone.undecided | ~each
+    yield DEVICES, _serves_one(proof, number) | ~each
+
+
+def lending_closed(
+    constraints: DeviceConstraints, closed: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    """The keys of `closed` with a provider that lends to hosts of other trees."""
+    devices = constraints.proof.devices
+    return frozenset(
+        key for key, uuids in closed.items() if (_positions(devices, uuids) & devices.lends).any()
+    )
+
+
+def with_lenders_closed(number: int, constraints: DeviceConstraints) -> Bools:
+    """[H] hosts that serve one member of a role, or would not with all lenders open."""
+    proof, unrestricted = constraints.proof, constraints.unrestricted
+    if proof is unrestricted:
+        return np.ones(proof.host_count, dtype=np.bool_)
+    return _serves_one(proof, number) | ~_serves_one(unrestricted, number)
+
+
+def _serves_one(proof: Proof, number: int) -> Bools:
+    """[H] hosts that may serve one member of a role, by number."""
+    alone = proof.single_role(number, 1)
+    return alone.feasible | alone.undecided
+
+
+def _positions(devices: Devices, uuids: frozenset[str]) -> Bools:
+    """[P] providers with these UUIDs."""
+    found = np.zeros(len(devices.uuids), dtype=np.bool_)
+    found[[devices.position_of[uuid] for uuid in uuids if uuid in devices.position_of]] = True
+    return found
 
 
 def filters_without_size(

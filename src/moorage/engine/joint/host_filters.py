@@ -14,6 +14,8 @@ from moorage.engine.joint.device_constraints import (
     device_filters,
     empty_proof,
     filters_without_size,
+    lending_closed,
+    with_lenders_closed,
 )
 from moorage.engine.joint.problem import mask_of
 
@@ -41,8 +43,20 @@ SERVER_NAME: Final = "server:"
 
 
 def closed_to_role(role: str, reason: str) -> str:
-    """The key in `BuiltProblem.closed` of hosts that are closed to one role only."""
+    """The key in `BuiltProblem.closed` of providers that are closed to one role only."""
     return f"{reason}{_ROLE_SEPARATOR}{role}"
+
+
+def closed_to(closed: Closed, role: str) -> frozenset[str]:
+    """UUIDs of all providers that are closed to a role, by its name or that of a choice of it."""
+    described = role_described(role)
+    some = (uuids for key, uuids in closed.items() if _role_of(key) in {"", described})
+    return frozenset().union(*some)
+
+
+def _role_of(key: str) -> str:
+    """The one role that a key of `BuiltProblem.closed` concerns; empty: every role."""
+    return key.partition(_ROLE_SEPARATOR)[2]
 
 
 def reason_of(key: str) -> str:
@@ -66,6 +80,7 @@ def filters_by_role(
 ) -> dict[str, RoleFilters]:
     """The filters by role. Equal roles share one object: there may be thousands of roles."""
     masks = {key: _open_hosts(terrain, uuids) for key, uuids in closed.items() if uuids}
+    lending = frozenset() if devices is None else lending_closed(devices, closed)
     known: dict[object, RoleFilters] = {}
     found = {}
     for number, role in enumerate(roles):
@@ -76,6 +91,11 @@ def filters_by_role(
             filters = (
                 *_role_filters(role, number, terrain, devices),
                 *(mask for _, mask in closed_filters),
+                *(
+                    (reason_of(one), with_lenders_closed(number, devices))
+                    for one, _ in closed_filters
+                    if devices is not None and one in lending
+                ),
             )
             of_kind = _rows_of_kind(role, terrain)
             mask = _intersection(terrain, (of_kind, *(mask for _, mask in filters)))

@@ -15,6 +15,7 @@ from moorage.domain.decisions import PolicyStatus
 from moorage.domain.errors import MoorageError
 from moorage.domain.placement import Place, Placement
 from moorage.domain.resources import amounts
+from moorage.engine.joint.host_filters import closed_to
 from moorage.engine.joint.standing_violations import NO_VIOLATION
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from moorage.engine.devices.proof import Proof
     from moorage.engine.devices.slot_requirements import RoleRequirements
     from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.host_filters import Closed
     from moorage.engine.joint.problem import Problem
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -61,7 +63,7 @@ def verify(built: BuiltProblem, hosts: Sequence[int] | Ints) -> tuple[PolicyStat
     placed = {name: row for name, _, row in placed_members(built, rows)}
     placement = Placement(built.policy_view, placed)
     statuses, broken = policy_statuses(built, placement)
-    if faults := (*_capacity_faults(problem, rows), *broken, *_proof_faults(problem, rows)):
+    if faults := (*_capacity_faults(problem, rows), *broken, *_proof_faults(built, rows)):
         raise WrongAnswer(faults)
     return statuses
 
@@ -181,8 +183,9 @@ def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, .
     )
 
 
-def _proof_faults(problem: Problem, rows: Ints) -> Iterator[str]:
+def _proof_faults(built: BuiltProblem, rows: Ints) -> Iterator[str]:
     """Faults of the devices: none can be assigned, or the assignment is wrong."""
+    problem = built.problem
     if problem.proof is None:
         return
     placed = problem.to_place[rows[problem.to_place] < problem.host_count]
@@ -192,6 +195,18 @@ def _proof_faults(problem: Problem, rows: Ints) -> Iterator[str]:
         yield f"devices of {hosts} cannot serve the members there"
     if not assigned.conflicts:
         yield from device_faults(problem, problem.proof, rows, assigned.providers)
+        yield from _closed_faults(problem, built.closed, problem.proof, assigned.providers)
+
+
+def _closed_faults(
+    problem: Problem, closed: Closed, proof: Proof, providers: Mapping[int, tuple[int, ...]]
+) -> Iterator[str]:
+    """Members that take from a provider which is closed to them."""
+    shut = {role: closed_to(closed, role) for role in problem.roles}
+    for m, given in providers.items():
+        mine = shut[problem.roles[problem.role_of[m]]]
+        for uuid in sorted({proof.devices.uuids[at] for at in given} & mine):
+            yield f"{problem.members[m]} may not use {uuid}"
 
 
 def _capacity_faults(problem: Problem, rows: Ints) -> Iterator[str]:

@@ -23,6 +23,7 @@ from moorage.domain.placement import Occupant
 from moorage.domain.reservables import WHOLE_HOST
 from moorage.domain.topology import HOST, Level
 from moorage.engine.state.server_locations import NOWHERE
+from moorage.engine.state.sharing import sharing
 from moorage.policies.exclusive import Exclusive
 from moorage.policies.registry import parse
 from moorage.usecases.claims.stay_terms import query_period
@@ -52,8 +53,9 @@ def without_exclusive_hosts(
 ) -> CandidateQuery:
     """The query without hosts on which a server would be refused at any time of its stay.
 
-    A query names no project, so it is everybody's stranger, unless it is for a `server` that there
-    is. `default` is for policies that do not say whether they refuse.
+    They lend nothing to a server elsewhere either. A query names no project, so it is everybody's
+    stranger, unless it is for a `server` that there is. `default` is for policies that do not say
+    whether they refuse.
     """
     known = store.exclusive_ensembles()
     keeping = list(_refusing(known.ensembles, default))
@@ -69,7 +71,12 @@ def without_exclusive_hosts(
     if not closed[roots].any():
         return query
     opened = frozenset(roots[~closed[roots]].tolist())
-    return replace(query, anchors=opened if query.anchors is None else query.anchors & opened)
+    lenders = sharing(snapshot).lender
+    return replace(
+        query,
+        anchors=opened if query.anchors is None else query.anchors & opened,
+        closed_lenders=query.closed_lenders.union(lenders[closed[lenders]].tolist()),
+    )
 
 
 def check_exclusive_hosts(
