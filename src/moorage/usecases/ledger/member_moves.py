@@ -25,6 +25,7 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.refusal_commands import to_see_places
 from moorage.domain.requests import Objective
 from moorage.engine.joint.build import build_on_terrain
+from moorage.engine.joint.host_filters import considered_rows
 from moorage.engine.joint.host_violations import violations_by_host
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.member_places import host_row, locate_members
@@ -38,12 +39,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.changes import Change, ReplaceAllocations
-    from moorage.domain.ensembles import Ensemble, MemberName, OnViolation
+    from moorage.domain.ensembles import Ensemble, MemberName, OnViolation, Role
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
 
+    Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
 PREFIX: Final = "req-"
@@ -71,6 +73,8 @@ class _Excess:
     """By how much a member violates policies on each of the hosts."""
 
     terrain: Terrain
+    of_kind: Bools
+    """[H] hosts of the kind on which the member is placed: to no others may it go."""
     by_policy: Mapping[str, Ints]
     """Policy -> [H] excess."""
     moving: tuple[MemberName, ...] = ()
@@ -78,11 +82,11 @@ class _Excess:
 
     @property
     def total(self) -> Ints:
-        """[H] of all policies together."""
+        """[H] of all policies together; `_ANY` on hosts of another kind."""
         found = np.zeros(self.terrain.host_count, dtype=np.int64)
         for each in self.by_policy.values():
             found += each
-        return found
+        return np.where(self.of_kind, found, _ANY)
 
     def needless(self, row: int) -> list[str]:
         """The policies violated on a host, and less on the host where all together are least."""
@@ -117,9 +121,10 @@ def with_hosts_for_move(
     anchors = query.anchors
     for move in _moves(store, server, only_refusing=default):
         excess = _excess(snapshot, move)
-        rows = np.flatnonzero(excess.total == excess.total.min(initial=_ANY))
-        least = frozenset(snapshot.row_of[excess.terrain.uuids[row]] for row in rows.tolist())
-        anchors = least if anchors is None else anchors & least
+        least = excess.total.min(initial=_ANY)
+        rows = np.flatnonzero(excess.of_kind & (excess.total == least))
+        hosts = frozenset(snapshot.row_of[excess.terrain.uuids[row]] for row in rows.tolist())
+        anchors = hosts if anchors is None else anchors & hosts
     return replace(query, anchors=anchors)
 
 
@@ -216,6 +221,7 @@ def _excess(
     anew = frozenset({move.member})
     request = request_for(move.ensemble, places, anew, forever, Objective.SPREAD)
     terrain = cut_terrain(snapshot, request)
+    of_kind = considered_rows(terrain, (_chosen(move),))
 
     def judged(hosts: Mapping[MemberName, str], phases: frozenset[Phase]) -> Mapping[str, Ints]:
         standing = {name: host for name, host in hosts.items() if host in terrain.row_of}
@@ -230,12 +236,18 @@ def _excess(
         moving = {**moving_members(snapshot, move.stored, moved)}
         moving.pop(move.member, None)
     if not moving:
-        return _Excess(terrain, judged(by_the_end, SETTLING))
+        return _Excess(terrain, of_kind, judged(by_the_end, SETTLING))
     worst = dict(judged(by_the_end, STANDING))
     for hosts in combinations(moving):
         for name, excess in judged({**by_the_end, **hosts}, _IN_MOTION).items():
             worst[name] = np.maximum(worst[name], excess) if name in worst else excess
-    return _Excess(terrain, worst, tuple(moving))
+    return _Excess(terrain, of_kind, worst, tuple(moving))
+
+
+def _chosen(move: _Move) -> Role:
+    """What the member is, of its role's choices."""
+    role = move.ensemble.role(move.member.role)
+    return replace(role.choices[move.ensemble.member(move.member).choice], share=role.share)
 
 
 def _judged(
@@ -247,8 +259,8 @@ def _judged(
         WrongState: it does, and one of them refuses that.
     """
     row = excess.terrain.row_of.get(host)
-    if row is None:
-        return  # storage that hosts share
+    if row is None or not excess.of_kind[row]:
+        return  # storage that hosts share: the server itself stays where it is
     broken = excess.needless(row)
     if not broken:
         return
