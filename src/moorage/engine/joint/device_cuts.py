@@ -10,7 +10,7 @@ import numpy as np
 from moorage.policies.primitives import NeverTogether, Pooled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_SHRINKS: Final = 24
 """Smaller counts tried at most to strengthen one cut."""
+MAX_UNIONS: Final = 64
+"""Sets of providers looked at for one class of one conflict."""
 
 
 def pool_cuts(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
@@ -54,7 +56,7 @@ def learn_cuts(problem: Problem, proof: Proof, rows: Ints, conflict: DeviceConfl
     """Cuts that exclude a placement whose members on some hosts could not be served."""
     members = [m for m in problem.to_place.tolist() if int(rows[m]) in conflict.hosts]
     if len(conflict.hosts) > 1:
-        return _cuts_on_shared(problem, proof, members, conflict)
+        return _cuts_on_shared(problem, proof, members, rows, conflict)
     host = conflict.hosts[0]
     counts = _minimal_counts(proof, proof.counts(problem.role_of, members), host)
     judged = proof.feasibility(counts)
@@ -82,45 +84,80 @@ def _minimal_counts(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[i
 
 
 def _cuts_on_shared(
-    problem: Problem, proof: Proof, members: list[int], conflict: DeviceConflict
+    problem: Problem, proof: Proof, members: list[int], rows: Ints, conflict: DeviceConflict
 ) -> LearnedCuts:
     """Cuts for members on several hosts that took too much of their sharing providers."""
-    devices = proof.devices
+    cuts = tuple(dict.fromkeys(_pooled(problem, proof, members, rows)))
+    if cuts:
+        return LearnedCuts(cuts, proved=True)
     hosts = np.array(sorted(conflict.hosts), dtype=np.int64)
     lent = {h: frozenset(_lenders(proof, h)) for h in range(proof.host_count)}
-    lenders = frozenset().union(*(lent[h] for h in hosts.tolist()))
-    counts = proof.counts(problem.role_of, members)
-    cuts: list[Cut] = []
-    alike = True
+    alike = len({lent[h] for h in hosts.tolist()}) == 1 and not conflict.unproved
     wider = {h for h in range(proof.host_count) if lent[h] == lent[int(hosts[0])]}
-    for k in range(len(devices.classes)):
-        takes = _demand_by_role(proof, k)
-        usable = _usable(proof, k, lenders)
-        if not takes or not _lender_free(proof, k, lenders):
-            continue
-        alike &= not usable[hosts].any()
-        wider -= set(np.flatnonzero(usable).tolist())
-        more = {h for h in range(proof.host_count) if not usable[h] and lent[h] <= lenders}
-        limit = int(usable[hosts].sum()) + _lender_free(proof, k, lenders)
-        taken = sum(takes.get(role, 0) * n for role, n in zip(problem.roles, counts, strict=True))
-        if taken > limit:
-            cuts.append(
-                Pooled(
-                    hosts=frozenset(hosts.tolist()) | more,
-                    amounts=tuple(sorted(takes.items())),
-                    limit=limit,
-                )
-            )
-    if cuts:
-        return LearnedCuts(tuple(cuts), proved=True)
-    alike &= len({lent[h] for h in hosts.tolist()}) == 1 and not conflict.unproved
-    named = zip(problem.roles, counts, strict=True)
+    lenders = frozenset().union(*(lent[h] for h in hosts.tolist()))
+    for k in range(len(proof.devices.classes)):
+        if _demand_by_role(proof, k) and _lender_free(proof, k, lenders):
+            usable = _usable(proof, k, lenders)
+            alike &= not usable[hosts].any()
+            wider -= set(np.flatnonzero(usable).tolist())
+    named = zip(problem.roles, proof.counts(problem.role_of, members), strict=True)
     cut = NeverTogether(
         hosts=frozenset(wider if alike else hosts.tolist()),
         counts=tuple((role, n) for role, n in named if n),
         jointly=True,
     )
     return LearnedCuts((cut,), proved=alike)
+
+
+def _pooled(problem: Problem, proof: Proof, members: list[int], rows: Ints) -> Iterator[Pooled]:
+    """Cuts for classes of which some members take more than all their possible givers have."""
+    devices, role_of = proof.devices, problem.role_of
+    for k in range(len(devices.classes)):
+        takes = _demand_by_role(proof, k)
+        mine = [m for m in members if problem.roles[role_of[m]] in takes]
+        givers = {r: _givers(proof, r, k) for r in {int(role_of[m]) for m in mine}}
+        of = {m: givers[int(role_of[m])].get(int(rows[m]), frozenset()) for m in mine}
+        for few in _unions(of.values()):
+            some = [m for m in mine if of[m] <= few]
+            limit = int(np.maximum(devices.free[sorted(few), k], 0).sum())
+            if sum(takes[problem.roles[role_of[m]]] for m in some) <= limit:
+                continue
+            roles = {int(role_of[m]) for m in some}
+            # Hosts on which no member of these roles takes of any other giver.
+            hosts = {
+                h
+                for h in range(proof.host_count)
+                if all(givers[r].get(h, few) <= few for r in roles if problem.allowed[r, h])
+            }
+            if hosts.issuperset(int(rows[m]) for m in some):
+                amounts = {problem.roles[r]: takes[problem.roles[r]] for r in roles}
+                yield Pooled(
+                    hosts=frozenset(hosts), amounts=tuple(sorted(amounts.items())), limit=limit
+                )
+
+
+def _givers(proof: Proof, role: int, k: int) -> dict[int, frozenset[int]]:
+    """Row -> providers that may give a class to one member of a role there; absent: none."""
+    row, position, borrowed = proof.devices.accessible
+    able = np.zeros(len(row), dtype=np.bool_)
+    for slot in proof.requirements[role].slots:
+        for c, amount in slot.amounts:
+            if c == k:
+                gives = np.where(borrowed, slot.lends[position], slot.own[position])
+                able |= gives & (proof.devices.free[position, k] >= amount)
+    found: dict[int, set[int]] = {}
+    for host, giver in zip(row[able].tolist(), position[able].tolist(), strict=True):
+        found.setdefault(host, set()).add(giver)
+    return {host: frozenset(some) for host, some in found.items()}
+
+
+def _unions(sets: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    """Unions of any of these sets; a bounded number."""
+    found: dict[frozenset[int], None] = {}
+    for one in dict.fromkeys(sets):
+        if len(found) < MAX_UNIONS:
+            found |= dict.fromkeys([one, *(one | other for other in found)])
+    return list(found)
 
 
 def _demand_by_role(proof: Proof, k: int) -> dict[str, int]:
