@@ -54,8 +54,14 @@ def event(subject: str, type_: str = "lease.notice", project: str = "p") -> PutE
     return PutEvent(DerivedEvent(type_, project, subject, 0, {"n": subject}))
 
 
-def subjects(store: Ledger, after: EventCursor = BEGINNING, limit: int = 1_000) -> list[str]:
-    return [one.subject for one in store.event_log.page("p", after, EVERYTHING, limit).events]
+def subjects(
+    store: Ledger,
+    after: EventCursor = BEGINNING,
+    limit: int = 1_000,
+    *,
+    project: str | None = "p",
+) -> list[str]:
+    return [one.subject for one in store.event_log.page(project, after, EVERYTHING, limit).events]
 
 
 def test_events_are_what_changes_mean_and_a_refused_commit_tells_nothing(
@@ -115,6 +121,46 @@ def test_what_was_forgotten_is_told_with_where_to_go_on(store: Ledger, clock: Se
     pending = store.event_log.pending(store.event_log.subscription("s"), 10)
     assert (pending.lost is not None, [one.subject for one in pending.events]) == (True, ["c"])
     assert store.event_log.pending(store.event_log.subscription("q"), 10).lost is None
+
+
+def test_no_project_pushes_out_another_s_events(store: Ledger, clock: SetClock) -> None:
+    start = store.event_log.newest()
+    write(store, event("p0"))
+    mine = store.event_log.newest()
+    write(store, *(event(f"q{number}", project="q") for number in range(8)))
+    theirs = store.event_log.newest()
+    others = replace(SUBSCRIPTION, id="o", project_id="q")
+    write(store, PutSubscription(SUBSCRIPTION, None), PutSubscription(others, None))
+    clock.instant = 5_000
+    write(store, event("p1"), *(event(f"q{number}", project="q") for number in range(8, 20)))
+    assert store.event_log.surplus(0, 10) == (0, 10)
+    write(store, TrimEvents(before=0, keep=10, most=6))
+    assert store.event_log.surplus(0, 10) == (0, 4)
+    write(store, TrimEvents(before=0, keep=10, most=6))
+    assert store.event_log.surplus(0, 10) == (0, 0)
+    kept = [f"q{number}" for number in range(10, 20)]
+    assert subjects(store) == ["p0", "p1"]
+    assert subjects(store, project="q") == kept
+    assert sorted(subjects(store, project=None)) == sorted(["p0", "p1", *kept])
+    # A cursor that lost nothing goes on, though it came after an event that is gone.
+    assert subjects(store, start) == ["p0", "p1"]
+    assert subjects(store, mine) == subjects(store, theirs) == ["p1"]
+    for cursor in (start, mine, theirs):
+        for project in ("q", None):
+            with pytest.raises(EventsLost) as lost:
+                subjects(store, cursor, project=project)
+            after = EventCursor.parse(lost.value.oldest)
+            assert [one for one in subjects(store, after, project=project) if one[0] == "q"] == kept
+    with pytest.raises(EventsLost, match="no event at the cursor"):
+        subjects(store, replace(store.event_log.newest(), at=7))
+    assert store.event_log.pending(store.event_log.subscription("s"), 30).lost is None
+    pending = store.event_log.pending(store.event_log.subscription("o"), 30)
+    assert (pending.lost is not None, [one.subject for one in pending.events]) == (True, kept)
+    # By age all go; the ledger's own start stands for every project's then.
+    write(store, TrimEvents(before=6_000, keep=10, most=100))
+    assert subjects(store, project="q") == subjects(store) == []
+    with pytest.raises(EventsLost):
+        subjects(store, mine)
 
 
 def test_a_page_costs_the_same_however_far_behind_its_reader_is(store: Ledger) -> None:

@@ -78,6 +78,7 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
         operations.drop_table("server_providers")
         operations.drop_index("ix_providers_offered_by", "providers")
         operations.drop_column("providers", "offered_by")
+        operations.drop_table("event_starts")
         operations.drop_table("shares")
         operations.drop_column("changes", "added")
         operations.drop_column("consumers", "migration_of")

@@ -122,7 +122,7 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         found: list[Event] = []
         bodies: list[object] = []
-        cursor = args.after
+        cursor, lost = args.after, None
         with self.client() as client:
             subject = subject_of(client, args.subject)
             while True:
@@ -136,13 +136,14 @@ class List(Command):
                 )
                 found += page.value.events
                 bodies += page.body["events"]
-                cursor = page.value.cursor
+                cursor, lost = page.value.cursor, lost or page.value.lost_before
                 if not page.value.more or (args.limit is not None and len(found) >= args.limit):
                     break
-        body = {"events": bodies, "cursor": cursor, "more": page.value.more}
+        body = {"events": bodies, "cursor": cursor, "more": page.value.more, "lost_before": lost}
         from moorage.cli.output import stack
 
-        return Shown(body, stack(rows(found), f"cursor {cursor}"))
+        gone = [f"events up to {moment(lost)} are kept no more"] if lost else []
+        return Shown(body, stack(*gone, rows(found), f"cursor {cursor}"))
 
 
 class Follow(Command):

@@ -323,7 +323,8 @@ class EventCursor:
         return found
 
 
-BEGINNING: Final = EventCursor()
+BEGINNING: Final = EventCursor(-1)
+"""Before all that is kept, whatever that is. No reader has it as the place it has come to."""
 
 _NUMBERS: Final = 20
 """Bits of a position that number the events of one commit."""

@@ -19,9 +19,9 @@ EVENTS: Final = (
     Setting(
         "events_kept",
         whole(1_000, 100_000_000),
-        "1000000",
+        "100000",
         "N",
-        "How many events are kept, over all projects: the newest.",
+        "How many events of each project are kept: the newest. None pushes out another's.",
     ),
     Setting(
         "subscriptions",

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
     from moorage.domain.server_providers import ServerProvider
-    from moorage.domain.subscriptions import DeadLetter, DeliveryState, Subscription
+    from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.waitlist import EntryState, WaitlistEntry
     from moorage.engine.joint.problem import Outcome, Problem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.engine.time.quotas import ProjectLeases
+    from moorage.usecases.event_ports import EventDelivery, EventPage, PendingEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,37 +92,6 @@ class OverrunConsumer:
     """The lease for which they were to end; None: they reached their own end."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventPage:
-    """Events in order. The next page begins at `cursor`; `more` says whether it has events now."""
-
-    events: tuple[Event, ...]
-    cursor: EventCursor
-    more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PendingEvents:
-    """The events to deliver next to a subscription.
-
-    They are all its events up to position `reached`. If events were deleted before they were
-    delivered to it, `lost` is the cursor up to which they are missing, else None.
-    """
-
-    events: tuple[Event, ...]
-    reached: int
-    lost: EventCursor | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EventDelivery:
-    """The delivery state of an event for one subscription."""
-
-    event: str
-    subscription: Subscription
-    reached: DeliveryState
-
-
 class Clock(Protocol):
     """The source of the time: the machine's clock, or a simulation's, which can be set."""
 
@@ -146,11 +116,11 @@ class EventLog(Protocol):
     def newest(self) -> EventCursor:
         """The cursor after the newest event."""
 
-    def oldest(self) -> EventCursor:
-        """The cursor before the oldest event that is kept."""
+    def oldest(self, project_id: str | None) -> EventCursor:
+        """The cursor after the newest deleted event, of a project or of all."""
 
-    def surplus(self, before: Instant, keep: int) -> bool:
-        """Whether some events are older than `before`, or there are more than `keep`."""
+    def surplus(self, before: Instant, keep: int) -> tuple[int, int]:
+        """The oldest event's position if older than `before`; how many a project has too many."""
 
     def subscription(self, id_: str) -> Subscription:
         """A subscription by id. NotFound."""

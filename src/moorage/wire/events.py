@@ -73,6 +73,8 @@ class Events(Struct, frozen=True):
     cursor: str
     more: bool
     """Whether there are more now: then ask again at once."""
+    lost_before: str | None = None
+    """Without `after`: events up to this time are kept no more."""
 
 
 class Subscription(Struct, frozen=True):

@@ -96,6 +96,21 @@ def test_a_reader_that_is_too_late_is_told_where_to_go_on(service: Service) -> N
     assert [one["subject"] for one in found["events"]] == ["c"]
 
 
+def test_a_reader_from_the_start_is_told_of_what_is_gone(service: Service) -> None:
+    cursor = events(service)["cursor"]
+    assert "lost_before" in (first := events(service))
+    assert first["lost_before"] is None
+    happen(service, "a")
+    happen(service, "b")
+    service.store.commit(Changeset((TrimEvents(before=0, keep=1, most=100),)))
+    answer = service.call("GET", "/events", query={"after": cursor})
+    assert (answer.status_code, answer.json["errors"][0]["code"]) == (410, "ensemble.events_lost")
+    found = events(service)
+    assert [one["subject"] for one in found["events"]] == ["b"]
+    assert found["lost_before"] == "2026-11-21T09:00:00Z"
+    assert events(service, after=found["cursor"])["lost_before"] is None
+
+
 @pytest.mark.parametrize(
     ("query", "path"),
     [

@@ -57,9 +57,9 @@ def listing(call: Call) -> Reply:
         all_projects=call.flag("all_projects"),
     )
     found = call.perform(read_events, ask)
-    return Reply(
-        wire.Events([event_view(call, one) for one in found.events], str(found.cursor), found.more)
-    )
+    views = [event_view(call, one) for one in found.events]
+    lost = None if found.lost is None else format_instant(found.lost.at)
+    return Reply(wire.Events(views, str(found.cursor), found.more, lost))
 
 
 def event_view(call: Call, one: Event) -> wire.Event:

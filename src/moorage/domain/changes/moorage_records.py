@@ -295,10 +295,10 @@ class PutEvent:
 
 @dataclass(frozen=True, slots=True)
 class TrimEvents:
-    """Delete events that happened before `before`, and all but the newest `keep`.
+    """Delete events that happened before `before`, and of each project all but the newest `keep`.
 
-    At most `most` in one transaction, the oldest first. Subscriptions of projects in which
-    nothing has happened since are beyond them afterwards: nothing was lost for them.
+    At most `most` old ones, and `most` of each project, the oldest first. Subscriptions of projects
+    in which nothing has happened since are beyond them afterwards: nothing was lost for them.
     """
 
     before: Instant

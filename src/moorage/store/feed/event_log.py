@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Integer, bindparam, select, text
+from sqlalchemy import Integer, bindparam, func, select, text
 
 from moorage.domain.errors import EventsLost
 from moorage.domain.events import BEGINNING, Event, EventCursor, position
@@ -18,7 +18,7 @@ from moorage.domain.period import format_instant
 from moorage.store.schema import tables
 from moorage.store.sqlite.log import newest_revision
 from moorage.store.values import stored_bodies
-from moorage.usecases.ports import EventPage
+from moorage.usecases.event_ports import EventPage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,18 +30,22 @@ if TYPE_CHECKING:
 SCANNED: Final = 2_000
 """Events looked at for one page, however few of them are wanted."""
 
-_e, _l = tables.events.c, tables.ledger.c
+_e, _l, _b = tables.events.c, tables.ledger.c, tables.event_starts.c
 _BELOW: Final[Any] = bindparam("settled")
-START: Final = select(_l.events_start, _l.events_start_at)
+_STARTS: Final = select(
+    _l.events_start.label("position"), _l.events_start_at.label("at")
+).union_all(select(_b.position, _b.at))
+_STARTS_OF: Final = select(
+    _l.events_start.label("position"), _l.events_start_at.label("at")
+).union_all(select(_b.position, _b.at).where(_b.project_id == bindparam("project")))
 _AT: Final = select(_e.at).where(_e.position == bindparam("position"))
-_FIRST: Final = select(_e.at).order_by(_e.position).limit(1)
-BEYOND: Final = (
-    select(_e.position)
-    .order_by(_e.position.desc())
-    .offset(bindparam("keep", type_=Integer))
-    .limit(1)
+_FIRST: Final = select(_e.position, _e.at).order_by(_e.position).limit(1)
+CROWDED: Final = (
+    select(_e.project_id, func.count().label("number"))
+    .group_by(_e.project_id)
+    .having(func.count() > bindparam("keep", type_=Integer))
 )
-"""The newest event of those that are too many."""
+"""The projects that have too many events, and how many they have."""
 _NEWEST: Final = (
     select(_e.position, _e.at).where(_e.position < _BELOW).order_by(_e.position.desc()).limit(1)
 )
@@ -104,18 +108,22 @@ def newest(connection: Session) -> EventCursor:
     return oldest(connection)
 
 
-def oldest(connection: Session) -> EventCursor:
-    """The cursor before every event that is kept."""
-    start = connection.execute(START).one()
-    return EventCursor(start.events_start, start.events_start_at)
+def oldest(connection: Session, project_id: str | None = None) -> EventCursor:
+    """The cursor after the newest event that was deleted, of a project or of all."""
+    if project_id is None:
+        starts = connection.execute(_STARTS)
+    else:
+        starts = connection.execute(_STARTS_OF, {"project": project_id})
+    return max((EventCursor(row.position, row.at) for row in starts), key=_order)
 
 
-def surplus(connection: Session, before: Instant, keep: int) -> bool:
-    """Whether some are older than `before`, or there are more than `keep`."""
-    first = connection.scalars(_FIRST).first()
+def surplus(connection: Session, before: Instant, keep: int) -> tuple[int, int]:
+    """The oldest event if it is older than `before`, and how many are beyond a project's `keep`."""
+    first = connection.execute(_FIRST).first()
     if first is None:
-        return False
-    return first < before or connection.scalars(BEYOND, {"keep": keep}).first() is not None
+        return 0, 0
+    beyond = sum(row.number - keep for row in connection.execute(CROWDED, {"keep": keep}))
+    return first.position if first.at < before else 0, beyond
 
 
 def page(
@@ -130,7 +138,7 @@ def page(
     Raises:
         EventsLost: some after the cursor are kept no more, or the ledger does not know it.
     """
-    _check(connection, after)
+    _check(connection, project_id, after)
     found, last = scan(connection, project_id, after.position, wanted, limit)
     events = whole(connection, found)
     if last is not None:
@@ -195,11 +203,11 @@ def _event(row: Any) -> Event:  # noqa: ANN401 - a row of `events`
     )
 
 
-def _check(connection: Session, after: EventCursor) -> None:
+def _check(connection: Session, project_id: str | None, after: EventCursor) -> None:
     """Let a cursor pass that this ledger gave, and since which nothing was forgotten."""
     if after == BEGINNING:
         return
-    start = oldest(connection)
+    start = oldest(connection, project_id)
     if after.position < start.position:
         raise EventsLost(
             f"events up to {format_instant(start.at)} are kept no more; go on from {start}",
@@ -209,6 +217,8 @@ def _check(connection: Session, after: EventCursor) -> None:
     if after == start:
         return
     made = connection.scalars(_AT, {"position": after.position}).one_or_none()
+    if made is None and after.position <= oldest(connection).position:
+        return  # after another project's event, which is kept no more
     if made != after.at:
         raise EventsLost(
             f"this ledger has no event at the cursor {after}; go on from {start}",

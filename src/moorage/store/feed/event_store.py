@@ -14,7 +14,7 @@ from moorage.store.database.statements import chunks
 from moorage.store.feed import event_log
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
-from moorage.usecases.ports import EventDelivery, Page, PendingEvents
+from moorage.usecases.event_ports import EventDelivery, PendingEvents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.store.backend import Backend
     from moorage.store.database.session import Session
-    from moorage.usecases.ports import EventPage
+    from moorage.usecases.event_ports import EventPage
+    from moorage.usecases.ports import Page
 
-_e, _l = tables.events.c, tables.ledger.c
+_e, _l, _b = tables.events.c, tables.ledger.c, tables.event_starts.c
 _s, _d = tables.subscriptions.c, tables.dead_letters.c
 _SUBSCRIPTION: Final = select(_s.body, _s.reached, _s.generation)
 _NUMBER: Final = select(_s.number).where(_s.id == bindparam("marker"))
@@ -40,7 +41,10 @@ _WAITING: Final = exists().where(
     _e.project_id == _s.project_id, _e.position > _s.reached, _e.position < bindparam("settled")
 )
 _QUEUED: Final = exists().where(_d.subscription_id == _s.id, _d.queued == true())
-_BEHIND: Final = _s.reached < select(_l.events_start).scalar_subquery()
+_BEHIND: Final = or_(
+    _s.reached < select(_l.events_start).scalar_subquery(),
+    exists().where(_b.project_id == _s.project_id, _b.position > _s.reached),
+)
 _IN_TURN: Final = (
     select(
         _s.number,
@@ -77,10 +81,10 @@ class EventStore:
     def newest(self) -> EventCursor:
         return self._backend.read(event_log.newest)
 
-    def oldest(self) -> EventCursor:
-        return self._backend.read(event_log.oldest)
+    def oldest(self, project_id: str | None) -> EventCursor:
+        return self._backend.read(lambda connection: event_log.oldest(connection, project_id))
 
-    def surplus(self, before: Instant, keep: int) -> bool:
+    def surplus(self, before: Instant, keep: int) -> tuple[int, int]:
         return self._backend.read(lambda connection: event_log.surplus(connection, before, keep))
 
     def subscription(self, id_: str) -> Subscription:
@@ -122,13 +126,12 @@ class EventStore:
         wanted = EventFilter(one.wants.types)
 
         def work(connection: Session) -> PendingEvents:
-            start = connection.execute(event_log.START).one()
-            after = max(one.reached, start.events_start)
+            lost = event_log.oldest(connection, one.project_id)
+            after = max(one.reached, lost.position)
             newest = event_log.settled(connection) - 1
             found, last = event_log.scan(connection, one.project_id, after, wanted, limit)
             meant = tuple(filter(one.means, event_log.whole(connection, found)))
             reached = max(newest, after) if last is None else last.position
-            lost = EventCursor(start.events_start, start.events_start_at)
             return PendingEvents(meant, reached, lost if one.reached < after else None)
 
         return self._backend.read(work)

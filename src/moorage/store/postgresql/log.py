@@ -112,6 +112,7 @@ _FAR: Final = 2**61
 _FORGET: Final = (
     text("TRUNCATE changes"),
     text("UPDATE ledger SET log_start = 0, events_start = 0"),
+    text("TRUNCATE event_starts"),
     # What happened before stays, in its order, before everything that happens here: numbered from
     # one on, by way of far ahead, so that no two positions are one meanwhile.
     text(

@@ -18,7 +18,6 @@ from sqlalchemy import (
     Double,
     Index,
     Integer,
-    MetaData,
     Table,
     UniqueConstraint,
     false,
@@ -34,15 +33,11 @@ from moorage.store.schema.columns import (
     partial_index,
     text_column,
 )
+from moorage.store.schema.event_tables import dead_letters, event_starts, events, subscriptions
+from moorage.store.schema.naming import metadata
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+__all__ = ["dead_letters", "event_starts", "events", "metadata", "subscriptions"]
+"""What is defined elsewhere, and is read here with the other tables."""
 
 HAS_END = "end_at < 9223372036854775807"
 """Bookings with a declared end. As a text: what a query asks must look like what is indexed."""
@@ -456,44 +451,4 @@ topology = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("body", LONG, nullable=False),
     comment="One row: the whole topology.",
-)
-
-events = Table(
-    "events",
-    metadata,
-    Column("position", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", UUID, nullable=False),
-    Column("type", text_column(48), nullable=False),
-    Column("project_id", NAME, nullable=False),
-    Column("subject", NAME, nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("generation", BigInteger, nullable=False),
-    Column("body", LONG, nullable=False),
-    Index(None, "project_id", "position"),
-    Index(None, "subject", "position"),
-    comment="What happened: the commit's revision and a number in it make the position.",
-)
-
-subscriptions = Table(
-    "subscriptions",
-    metadata,
-    *numbered_with_id(),
-    Column("project_id", NAME, nullable=False, index=True),
-    Column("name", NAME, nullable=False),
-    Column("thresholds", Boolean, nullable=False),
-    Column("reached", BigInteger, nullable=False),
-    Column("not_before", BigInteger, nullable=False, index=True),
-    Column("generation", BigInteger, nullable=False),
-    Column("body", LONG, nullable=False),
-)
-
-dead_letters = Table(
-    "dead_letters",
-    metadata,
-    *numbered_with_id(),
-    Column("subscription_id", UUID, nullable=False),
-    Column("queued", Boolean, nullable=False),
-    Column("body", LONG, nullable=False),
-    Index(None, "subscription_id", "queued"),
-    comment="Events that were given up for a subscription.",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.events import BEGINNING, EVERYTHING, OPERATORS_ONLY, EventCursor
 from moorage.domain.period import SECOND
-from moorage.usecases.ports import EventPage
+from moorage.usecases.event_ports import EventPage
 from moorage.usecases.shared.access import visible_project
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def read_events(env: UseCaseEnvironment, caller: Caller, query: EventQuery) -> E
     if query.after is None:
         return EventPage((), log.newest(), more=False)
     found = log.page(project, query.after, query.event_filter, query.limit)
+    if query.after == BEGINNING and (lost := log.oldest(project)).position:
+        found = replace(found, lost=lost)
     waiting = env.admission.waiting
     if found.events or found.more or not query.wait or not waiting.acquire(blocking=False):
         return found
@@ -62,7 +64,8 @@ def read_events(env: UseCaseEnvironment, caller: Caller, query: EventQuery) -> E
             if left <= 0:
                 break
             env.pause(min(_PAUSE, left))
-            found = log.page(project, found.cursor, query.event_filter, query.limit)
+            further = log.page(project, found.cursor, query.event_filter, query.limit)
+            found = replace(further, lost=found.lost)
     finally:
         waiting.release()
     return found

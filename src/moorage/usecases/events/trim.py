@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 5_000
 """Events deleted in one transaction."""
 EVERY: Final = 5 * MINUTE
+_NOTHING: Final = (0, 0)
 
 
 def trim(env: UseCaseEnvironment) -> bool:
     """Delete one batch of old events; whether there may be more."""
     limits, log = env.limits, env.store.event_log
     bound = env.store.now() - limits.events_age
-    if not log.surplus(bound, limits.events):  # a quiet ledger stays as it is
+    before = log.surplus(bound, limits.events)
+    if before == _NOTHING:  # a quiet ledger stays as it is
         return False
-    before = log.oldest()
     env.store.commit(Changeset((TrimEvents(bound, limits.events, AT_ONCE),)))
-    return log.oldest() != before
+    return log.surplus(bound, limits.events) not in {before, _NOTHING}
 
 
 def record_passed(env: UseCaseEnvironment, passed: Sequence[tuple[str, int, int]]) -> None:

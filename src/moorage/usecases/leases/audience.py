@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
     from moorage.domain.subscriptions import Subscription
-    from moorage.usecases.ports import EventDelivery, Store
+    from moorage.usecases.event_ports import EventDelivery
+    from moorage.usecases.ports import Store
 
 _HEALTH: Final = ("lease.degraded", "lease.missing", "lease.whole")
 _TYPES: Final = ("lease.notice", "lease.preempted", "lease.changed", *_HEALTH)

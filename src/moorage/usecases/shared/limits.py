@@ -119,8 +119,8 @@ class Limits:
     """Whether deliveries go to public addresses only."""
     events_age: Duration = 30 * DAY
     """How long events are kept at most."""
-    events: int = 1_000_000
-    """How many events of all projects are kept at most, the newest."""
+    events: int = 100_000
+    """How many events of each project are kept at most, the newest."""
     records_age: Duration | None = 90 * DAY
     """How long records such as leases, series and waitlist entries are kept after they have ended;
     None: for ever."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, delete, exists, insert, select, update
@@ -16,7 +18,7 @@ from moorage.domain.subscriptions import NO_THRESHOLD
 from moorage.store.commit.apply.kinds import OF, Kind, write
 from moorage.store.commit.apply.quotas import refuse_beyond
 from moorage.store.database.statements import chunks
-from moorage.store.feed.event_log import BEYOND, settled
+from moorage.store.feed.event_log import CROWDED, settled
 from moorage.store.read.leases import count
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from moorage.domain.subscriptions import Subscription
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.store.commit.batch import Batch
+    from moorage.store.database.session import Session
 
 _subs, _d = tables.subscriptions.c, tables.dead_letters.c
 _SUBSCRIPTION: Final = Kind.of("subscription", _subs.generation)
@@ -140,6 +143,7 @@ def drop_dead_letters(batch: Batch, change: DropDeadLetters) -> None:
 
 
 _e, _l, _s = tables.events.c, tables.ledger.c, tables.subscriptions.c
+_b = tables.event_starts.c
 _TELL: Final = insert(tables.events)
 _OLDEST: Final = (
     select(_e.position, _e.at)
@@ -163,6 +167,19 @@ _TRIM: Final = delete(tables.events).where(_e.position <= bindparam("upto"))
 _START: Final = update(tables.ledger).values(
     events_start=bindparam("upto"), events_start_at=bindparam("upto_at")
 )
+_NO_STARTS: Final = delete(tables.event_starts).where(_b.position <= bindparam("upto"))
+_PROJECT: Final = _e.project_id == bindparam("project")
+_NEWEST_TOO_MANY: Final = (
+    select(_e.position)
+    .where(_PROJECT)
+    .order_by(_e.position.desc())
+    .offset(bindparam("keep", type_=Integer))
+    .limit(1)
+)
+_TOO_MANY: Final = _OLDEST.where(_PROJECT, _e.position <= bindparam("upto"))
+_TRIM_PROJECT: Final = _TRIM.where(_PROJECT)
+_NO_START: Final = delete(tables.event_starts).where(_b.project_id == bindparam("project"))
+_START_OF: Final = insert(tables.event_starts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,14 +249,26 @@ def trim_events(batch: Batch, change: TrimEvents) -> None:
     """See `TrimEvents`. What a transaction that still runs may put before is not passed."""
     connection = batch.connection
     bound = settled(connection)
-    oldest = connection.execute(_OLDEST, {"settled": bound, "most": change.most})
-    surplus = connection.scalars(BEYOND, {"keep": change.keep}).first() or 0
-    gone: Any = None
-    for row in oldest:
-        if row.at >= change.before and row.position > surplus:
-            break
-        gone = row
-    if gone is not None:
+    given = {"settled": bound, "most": change.most}
+    old = takewhile(lambda row: row.at < change.before, connection.execute(_OLDEST, given))
+    if (gone := deque(old, 1)) and (last := gone.pop()):
         connection.do(_QUIET, {"quiet": bound - 1})
-        connection.do(_TRIM, {"upto": gone.position})
-        connection.do(_START, {"upto": gone.position, "upto_at": gone.at})
+        connection.do(_TRIM, {"upto": last.position})
+        connection.do(_NO_STARTS, {"upto": last.position})
+        connection.do(_START, {"upto": last.position, "upto_at": last.at})
+    for crowd in connection.execute(CROWDED, {"keep": change.keep}).all():
+        _trim_project(connection, crowd.project_id, change.keep, given)
+
+
+def _trim_project(connection: Session, project_id: str, keep: int, given: dict[str, int]) -> None:
+    """Delete the oldest events of a project that has too many."""
+    project = {"project": project_id}
+    upto = connection.scalars(_NEWEST_TOO_MANY, {**project, "keep": keep}).one()
+    gone = connection.execute(_TOO_MANY, {**given, **project, "upto": upto}).all()
+    if gone:
+        last = gone[-1]
+        connection.do(_TRIM_PROJECT, {**project, "upto": last.position})
+        connection.do(_NO_START, project)
+        connection.do(
+            _START_OF, {"project_id": project_id, "position": last.position, "at": last.at}
+        )
