@@ -11,9 +11,8 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import DuplicateName, Forbidden, InUse, InvalidDescription, NotFound
-from moorage.domain.reservables import WHOLE_HOST
 from moorage.testing.service import OPERATOR, TENANT
-from moorage.usecases.blazar import reservables
+from moorage.usecases.blazar import reservable_hosts, reservables
 
 NETWORK = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 SERVER = Consumer("11111111-1111-4111-8111-111111111111", "project-z", "zoe", "INSTANCE")
@@ -32,7 +31,7 @@ def closed(door: Door) -> object:
 
 def test_a_host_is_offered_once_and_withdrawn(door: Door) -> None:
     env = door.service.env
-    made = reservables.offer_host(env, OPERATOR, "n1", {"gpu": "a100"})
+    made = reservable_hosts.offer_host(env, OPERATOR, "n1", {"gpu": "a100"})
     assert (made.reservable.id, made.properties["vcpus"], made.properties["gpu"]) == (
         "1",
         64,
@@ -40,18 +39,18 @@ def test_a_host_is_offered_once_and_withdrawn(door: Door) -> None:
     )
     before = env.store.snapshot().revision
     with pytest.raises(DuplicateName):
-        reservables.offer_host(env, OPERATOR, "n1", {})
+        reservable_hosts.offer_host(env, OPERATOR, "n1", {})
     with pytest.raises(NotFound):
-        reservables.offer_host(env, OPERATOR, "nowhere", {})
+        reservable_hosts.offer_host(env, OPERATOR, "nowhere", {})
     with pytest.raises(InvalidDescription):
-        reservables.offer_host(env, OPERATOR, "n2", {"k" * 65: "v"})
+        reservable_hosts.offer_host(env, OPERATOR, "n2", {"k" * 65: "v"})
     with pytest.raises(Forbidden):
-        reservables.offer_host(env, TENANT, "n2", {})
+        reservable_hosts.offer_host(env, TENANT, "n2", {})
     assert env.store.snapshot().revision == before
-    reservables.withdraw_host(env, OPERATOR, "1")
+    reservable_hosts.withdraw_host(env, OPERATOR, "1")
     with pytest.raises(NotFound):
-        reservables.withdraw_host(env, OPERATOR, "1")
-    again = reservables.offer_host(env, OPERATOR, "n1", {})
+        reservable_hosts.withdraw_host(env, OPERATOR, "1")
+    again = reservable_hosts.offer_host(env, OPERATOR, "n1", {})
     assert "gpu" not in again.properties
 
 
@@ -61,14 +60,14 @@ def test_a_host_with_servers_is_not_offered(door: Door) -> None:
     (host,) = (snapshot.uuids[r] for r in snapshot.roots.tolist() if snapshot.names[r] == "n1")
     env.store.commit(Changeset((ReplaceAllocations(SERVER, {host: {"VCPU": 1}}, None),)))
     with pytest.raises(InUse):
-        reservables.offer_host(env, OPERATOR, "n1", {})
-    taken = reservables.enrol_host(env, OPERATOR, "n1", {}, "7")
+        reservable_hosts.offer_host(env, OPERATOR, "n1", {})
+    taken = reservable_hosts.enrol_host(env, OPERATOR, "n1", {}, "7")
     assert taken.reservable.id == "7", "another service offers it already"
-    assert reservables.enrol_host(env, OPERATOR, "n2", {}, "7").reservable.id == "8"
+    assert reservable_hosts.enrol_host(env, OPERATOR, "n2", {}, "7").reservable.id == "8"
     with pytest.raises(InUse):
-        reservables.withdraw_host(env, OPERATOR, "7")
+        reservable_hosts.withdraw_host(env, OPERATOR, "7")
     env.store.commit(Changeset((DeleteAllocations(SERVER.uuid),)))
-    reservables.withdraw_host(env, OPERATOR, "7")
+    reservable_hosts.withdraw_host(env, OPERATOR, "7")
 
 
 def test_a_reserved_host_stays_offered_until_its_lease_is_gone(door: Door) -> None:
@@ -76,23 +75,23 @@ def test_a_reserved_host_stays_offered_until_its_lease_is_gone(door: Door) -> No
     door.offer("n1")
     lease = door.lease("10:00", "12:00", whole()).json["lease"]
     with pytest.raises(InUse):
-        reservables.withdraw_host(env, OPERATOR, "1")
+        reservable_hosts.withdraw_host(env, OPERATOR, "1")
     (kept,) = reservables.offered_hosts(env.store, env.store.snapshot())
-    assert kept.totals[WHOLE_HOST] == 1
+    assert kept.usable
     assert door.call("DELETE", f"/leases/{lease['id']}").status_code == 204
-    reservables.withdraw_host(env, OPERATOR, "1")
+    reservable_hosts.withdraw_host(env, OPERATOR, "1")
     assert list(reservables.offered_hosts(env.store, env.store.snapshot())) == []
 
 
 def test_what_is_said_of_a_host_changes_key_by_key(door: Door) -> None:
     env = door.service.env
-    reservables.offer_host(env, OPERATOR, "n1", {"gpu": "a100", "rank": "1"})
-    changed = reservables.describe_host(env, OPERATOR, "1", {"gpu": None, "rank": "2"})
+    reservable_hosts.offer_host(env, OPERATOR, "n1", {"gpu": "a100", "rank": "1"})
+    changed = reservable_hosts.describe_host(env, OPERATOR, "1", {"gpu": None, "rank": "2"})
     assert changed.reservable.properties == {"rank": "2"}
     with pytest.raises(InvalidDescription):
-        reservables.describe_host(env, OPERATOR, "1", {})
+        reservable_hosts.describe_host(env, OPERATOR, "1", {})
     with pytest.raises(NotFound):
-        reservables.describe_host(env, OPERATOR, "2", {"rank": "2"})
+        reservable_hosts.describe_host(env, OPERATOR, "2", {"rank": "2"})
     reservables.mark_key(env, OPERATOR, "rank", private=True)
     assert reservables.private_keys(env.store) == {"rank"}
     reservables.mark_key(env, OPERATOR, "rank", private=False)
@@ -125,7 +124,7 @@ def test_an_address_is_offered_once_and_not_withdrawn_while_reserved(door: Door)
 
 def test_a_renamed_host_stays_offered_under_its_new_name(door: Door) -> None:
     env, store = door.service.env, door.service.store
-    reservables.offer_host(env, OPERATOR, "n1", {"gpu": "a100"})
+    reservable_hosts.offer_host(env, OPERATOR, "n1", {"gpu": "a100"})
     leased = door.lease("10:00", "12:00", whole(resource_properties='["==", "$gpu", "a100"]'))
     assert leased.status_code == 201, leased.text
     snapshot = store.snapshot()
@@ -137,4 +136,4 @@ def test_a_renamed_host_stays_offered_under_its_new_name(door: Door) -> None:
     shown = door.call("GET", "/os-hosts/1/allocation", caller=OPERATOR).json["allocation"]
     assert [one["lease_id"] for one in shown["reservations"]] == [leased.json["lease"]["id"]]
     with pytest.raises(DuplicateName):
-        reservables.offer_host(env, OPERATOR, "n7", {})
+        reservable_hosts.offer_host(env, OPERATOR, "n7", {})

@@ -31,7 +31,9 @@ COUNTS: Final = (
     *(1_000, 2_000, 5_000, 10_000),
 )
 """The series by default."""
-HOST_PROPERTIES: Final = frozenset({"vcpus", "memory_mb", "local_gb", "availability_zone"})
+HOST_PROPERTIES: Final = frozenset(
+    {"vcpus", "memory_mb", "local_gb", "availability_zone", "hypervisor_type"}
+)
 """Properties by default that every host has and that name no single one."""
 
 

@@ -3,8 +3,9 @@
 Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait:<TRAIT>`,
 `forbidden:<TRAIT>`, `aggregate`, `domain:<level>` (the host stands in no domain of a level a
 required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself),
-`disabled` (the host carries the trait COMPUTE_STATUS_DISABLED), `availability_zone` (the host is
-not in the zone a server asked for), `failed` (a build failed there), `devices:<group>` (no provider
+`disabled` (the host carries the trait COMPUTE_STATUS_DISABLED), `out-of-service` (a host that would
+be leased whole has no capacity for servers), `availability_zone` (the host is not in the zone a
+server asked for), `failed` (a build failed there), `devices:<group>` (no provider
 of the host, or shared with it, is what a port, volume or other group asks for; `devices:volume` and
 `devices:port` also of members of these kinds), `devices` (each of these can be had there, but not
 all for one member); of servers that offer slices `no-location` (the
@@ -67,6 +68,7 @@ _CLOSED_HOSTS: Final = MappingProxyType(
         "exclusive": "hosts that other ensembles keep to themselves",
         "disabled": "disabled hosts",
         "away": "servers on hosts that are planned to be away",
+        "out-of-service": "hosts without capacity for servers",
         "availability_zone": "hosts outside the availability zone",
         "failed": "hosts on which a build failed",
     }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.ensembles import Role
     from moorage.domain.period import Instant
 
 
@@ -44,3 +45,8 @@ class Reservable:
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     created_at: Instant = 0
     updated_at: Instant = 0
+
+
+def takes_whole_host(role: Role) -> bool:
+    """Whether each member of a role takes a host whole."""
+    return WHOLE_HOST in role.resources or any(WHOLE_HOST in one.resources for one in role.groups)

@@ -75,7 +75,7 @@ ACCESS: Final = (
     Setting(
         "tenant_host_properties",
         word,
-        ("vcpus", "memory_mb", "local_gb", "availability_zone"),
+        ("vcpus", "memory_mb", "local_gb", "availability_zone", "hypervisor_type"),
         "PROPERTY",
         "Properties of hosts that tenants may name in requirements of Blazar's API, beside those"
         " that operators have added and not marked private. hypervisor_hostname, service_name and"

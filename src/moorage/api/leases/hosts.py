@@ -9,7 +9,7 @@ from moorage.api.leases.call import Call, Collection, Reply
 from moorage.api.leases.dates import stamped
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import Forbidden, InvalidDescription
-from moorage.usecases.blazar import reservables
+from moorage.usecases.blazar import reservable_hosts, reservables
 from moorage.usecases.leases.annotations import reservations_of
 from moorage.usecases.shared.access import require_operator
 
@@ -41,7 +41,7 @@ def create(call: Call) -> Reply:
     name = body.pop("name", None) or body.pop("id", None)
     if not isinstance(name, str):
         raise Forbidden("A host needs a name")
-    made = reservables.offer_host(call.env, call.caller, name, _texts(body))
+    made = reservable_hosts.offer_host(call.env, call.caller, name, _texts(body))
     return Reply({"host": shapes.host(made, private=frozenset())}, status=201)
 
 
@@ -49,13 +49,13 @@ def update(call: Call) -> Reply:
     """PUT: change a host's properties; null removes a key."""
     body = call.object()
     changed = {key: None if value is None else _text(key, value) for key, value in body.items()}
-    found = reservables.describe_host(call.env, call.caller, call.path["id"], changed)
+    found = reservable_hosts.describe_host(call.env, call.caller, call.path["id"], changed)
     return Reply({"host": shapes.host(found, private=frozenset())})
 
 
 def delete(call: Call) -> Reply:
     """DELETE: make a host unreservable."""
-    reservables.withdraw_host(call.env, call.caller, call.path["id"])
+    reservable_hosts.withdraw_host(call.env, call.caller, call.path["id"])
     return Reply(None, status=204)
 
 

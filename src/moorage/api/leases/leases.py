@@ -16,11 +16,10 @@ from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import Period, parse_duration
 from moorage.domain.plain_values import MAX_NAME
 from moorage.domain.quotas import MOST_PRIORITY
-from moorage.domain.words import shown
 from moorage.usecases.blazar import lease_request, requirements, reservables
-from moorage.usecases.blazar.largest_size import LeaseSizes, grant_largest
+from moorage.usecases.blazar.largest_size import LeaseSizes, grant_largest, new_lease_sizes
 from moorage.usecases.blazar.lease_status import unready
-from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.blazar.reservation_changes import changed_reservations
 from moorage.usecases.leases.annotations import annotate
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
@@ -32,7 +31,9 @@ if TYPE_CHECKING:
 
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
-    from moorage.usecases.leases.requests import LeaseRequest
+    from moorage.usecases.blazar.reservation_changes import ReservationChange
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.leases.requests import LeaseRequest, LeaseResult
 
 
 def read_name(body: Mapping[str, Any]) -> str:
@@ -120,28 +121,42 @@ def create(call: Call) -> Reply:
             replace(wanted, parts=parts).lease_request(), any_priority=call.caller.operator
         )
 
-    choice = LeaseSizes(lease_request.count_sizes(wanted.parts), request_at)
-    granted = grant_largest(call.env, call.caller, choice, call.env.ids.uuid)
+    choice = new_lease_sizes(
+        call.env, call.caller, lease_request.count_sizes(wanted.parts), request_at
+    )
+    granted = grant_largest(call.env, choice, call.env.ids.uuid)
     return Reply({"lease": _shown(call, granted.lease)}, status=201)
 
 
 def update(call: Call) -> Reply:
-    """PUT: change name, dates, and the changeable fields of reservations."""
+    """PUT: change name, dates, and the changeable fields of reservations; or end it now."""
     lease, body = _own(call), call.object()
     if not body:
         return Reply({"lease": _shown(call, lease)})
+    now = call.env.store.now()
     change = _change(call, lease, body)
-    # Judged before anything is written: a change is made as a whole, or not at all.
-    _restated(lease, body, _period_after(lease, change), call.env.store.now())
-    if change != LeaseChange():
-        granted = change_lease(
-            call.env, call.caller, lease.id, change, None, RequestIdentity(call.env.ids.uuid())
-        )
-        lease = granted.lease
-    said = _restated(lease, body, lease.terms.period, call.env.store.now())
+    ending = change.end is not None and change.end <= now
+    if ending:
+        change = replace(change, end=None)
+    parts = _reservations(call, lease, body, change)
+    period = Period(lease.terms.period.start, max(now, lease.terms.period.start + 1))
+    said = _annotations(
+        lease, body, period if ending else _period_after(lease, change), parts.words, now
+    )
     if said != lease.annotations:
-        lease = annotate(call.env, lease, said)
-    return Reply({"lease": shapes.lease(lease, status=shapes.UPDATING)})
+        change = replace(change, annotations=said)
+    change = replace(change, restated=parts.restated)
+
+    def grant(
+        number: int, identity: RequestIdentity, *, unexplained: bool, dry_run: bool
+    ) -> LeaseResult:
+        sized = replace(change, counts=parts.counts[number], unexplained=unexplained)
+        return change_lease(call.env, call.caller, lease.id, sized, None, identity, dry_run=dry_run)
+
+    changed = grant_largest(call.env, LeaseSizes(len(parts.counts), grant), call.env.ids.uuid).lease
+    if ending:
+        changed = cancel_lease(call.env, call.caller, lease.id)
+    return Reply({"lease": shapes.lease(changed, status=shapes.UPDATING)})
 
 
 def delete(call: Call) -> Reply:
@@ -204,7 +219,7 @@ def _properties(call: Call) -> requirements.Properties:
 
 def _before_end(body: Mapping[str, Any], period: Period, now: Instant) -> Instant:
     at = dates.read(body["before_end_date"], now)
-    if not period.start <= at <= period.end:
+    if not period.start < at < period.end:
         raise Forbidden("before_end_date must be between the lease's dates")
     return at
 
@@ -229,60 +244,64 @@ def _priority(body: Mapping[str, Any]) -> int:
 
 
 def _change(call: Call, lease: Lease, body: Mapping[str, Any]) -> LeaseChange:
+    """The new name and dates; the end is None where the lease is to end now."""
     now = call.env.store.now()
-    start = None if "start_date" not in body else dates.read(body["start_date"], now)
-    end = None if "end_date" not in body else dates.read(body["end_date"], now)
+    if lease.state in _OVER and body.keys() - {"name"}:
+        raise InvalidDescription("Terminated leases can only be renamed")
     period = lease.terms.period
-    if start is not None and start != period.start:
+    start, end = (
+        _date(body, key, before, now)
+        for key, before in (("start_date", period.start), ("end_date", period.end))
+    )
+    if start is not None:
         if lease.state is not LeaseState.PENDING:
             raise InvalidDescription("Cannot modify the start date of already started leases")
-        if start < now - now % dates.MINUTE:
-            raise InvalidDescription("Start date must be later than current date")
-        start = max(start, now)
-    else:
-        start = None
-    if (end or period.end) <= (start or period.start):
+        start = _not_past(start, now, "Start date must be later than current date")
+    if end is not None:
+        wrong = "End date must be later than current and start date"
+        end = _not_past(end, now, wrong)
+        if end < (start or period.start) or (end > now and end == (start or period.start)):
+            raise InvalidDescription(wrong)
+    elif start is not None and start >= period.end:
         raise InvalidDescription("End date must be later than current and start date")
     return LeaseChange(
         name=read_name(body) if body.get("name") not in (None, lease.name) else None,
         start=start,
-        end=None if end == period.end else end,
-        counts=MappingProxyType(_counts(call, lease, body)),
+        end=end,
     )
 
 
-def _counts(call: Call, lease: Lease, body: Mapping[str, Any]) -> dict[str, int]:
-    """Roles whose number of members changes."""
-    found: dict[str, int] = {}
-    for part, source in _named(lease, body):
-        words = shapes.reserved(lease, part)
-        if source.get("resource_type", words["resource_type"]) != words["resource_type"]:
-            raise lease_request.FixedProperty("A reservation's resource_type cannot be changed")
-        if "amount" in source and "amount" in words:
-            count = lease_request.read_count(source, "amount")
-            if count != words["amount"]:
-                found[part.role] = count
-        elif "max" in words:
-            present = call.env.store.ensemble(lease.ensemble_id).count(part.role)
-            if (count := _hosts(source, words, present)) != present:
-                found[part.role] = count
-        for key in source:
-            if key not in lease_request.CHANGEABLE and source[key] != words.get(key, source[key]):
-                raise lease_request.FixedProperty(f"{key} of a reservation cannot be changed")
-    return found
+def _date(body: Mapping[str, Any], key: str, before: Instant, now: Instant) -> Instant | None:
+    """The new date under a key; None if it is as before: requests say no seconds."""
+    if key not in body:
+        return None
+    at = dates.read(body[key], now)
+    return None if at in (before, before - before % dates.MINUTE) else at
 
 
-def _hosts(source: Mapping[str, Any], words: Mapping[str, Any], present: int) -> int:
-    """The new number of hosts: a larger `max` asks for all of them."""
-    least, most = (
-        lease_request.read_count(source, key) if key in source else words[key]
-        for key in ("min", "max")
+def _not_past(at: Instant, now: Instant, wrong: str) -> Instant:
+    """The date; if it is of the present minute, now.
+
+    Raises:
+        InvalidDescription: it is in the past.
+    """
+    if at < now - now % dates.MINUTE:
+        raise InvalidDescription(wrong)
+    return max(at, now)
+
+
+def _reservations(
+    call: Call, lease: Lease, body: Mapping[str, Any], change: LeaseChange
+) -> ReservationChange:
+    """The reservations after the change."""
+    before, after = lease.terms.period, _period_after(lease, change)
+    return changed_reservations(
+        lease,
+        call.env.store.ensemble(lease.ensemble_id),
+        body.get("reservations"),
+        lease_request.OfferedResources(call.env.store, partial(_properties, call)),
+        extended=after.start < before.start or after.end > before.end,
     )
-    if most < least:
-        raise InvalidDescription("max must be at least min")
-    if most > words["max"]:
-        return int(most)
-    return int(min(max(present, least), most))
 
 
 def _period_after(lease: Lease, change: LeaseChange) -> Period:
@@ -290,45 +309,26 @@ def _period_after(lease: Lease, change: LeaseChange) -> Period:
     return Period(change.start or period.start, change.end or period.end)
 
 
-def _named(lease: Lease, body: Mapping[str, Any]) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    source = body.get("reservations")
-    source = [] if source is None else source
-    if not isinstance(source, list):
-        raise InvalidDescription("reservations is a list")
-    by_id = {part.id: part for part in lease.reservations}
-    for one in source:
-        if not isinstance(one, dict) or "id" not in one:
-            raise InvalidDescription("Reservations to change need their id")
-        if not isinstance(one["id"], str) or one["id"] not in by_id:
-            raise InvalidDescription(f"The lease has no reservation {shown(one['id'])}")
-        yield by_id[one["id"]], one
-
-
-def _restated(
-    lease: Lease, body: Mapping[str, Any], period: Period, now: Instant
-) -> Mapping[str, Any]:
+def _annotations(
+    lease: Lease,
+    body: Mapping[str, Any],
+    period: Period,
+    words: Mapping[str, Mapping[str, Any]],
+    now: Instant,
+) -> Mapping[str, object]:
     """The lease's annotations, updated with Blazar's fields of the change.
 
-    `period` is the lease's after the change.
+    `period` is the lease's after the change. A reminder keeps its distance from the end.
 
     Raises:
         Forbidden, InvalidDescription: Blazar's fields cannot express it.
     """
     said = dict(lease.annotations)
-    words = said.get(lease_request.RESERVATIONS)
-    if isinstance(words, dict):
-        changed = dict(words)
-        for part, source in _named(lease, body):
-            mine = changed.get(part.role, {})
-            numbers = {
-                key: lease_request.read_count(source, key)
-                for key in ("amount", "min", "max")
-                if key in source and key in mine
-            }
-            changed[part.role] = {**mine, **numbers}
-        said[lease_request.RESERVATIONS] = changed
+    if words:
+        said[lease_request.RESERVATIONS] = dict(words)
     if body.get("before_end_date") is not None:
         said[lease_request.BEFORE_END] = _before_end(body, period, now)
     elif isinstance(at := said.get(lease_request.BEFORE_END), int):
-        said[lease_request.BEFORE_END] = min(at, period.end)
-    return said
+        moved = period.end - (lease.terms.period.end - at)
+        said[lease_request.BEFORE_END] = max(moved, period.start)
+    return MappingProxyType(said)

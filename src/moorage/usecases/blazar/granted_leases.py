@@ -17,7 +17,6 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import Terms, reservation_class
 from moorage.domain.nova.server_request import NovaRules, translate
 from moorage.domain.nova_servers import FlavorSize, NovaServer
-from moorage.usecases.blazar.largest_size import LeaseSizes
 from moorage.usecases.blazar.lease_request import (
     BEFORE_END,
     FLAVOR,
@@ -35,7 +34,7 @@ from moorage.usecases.blazar.reservables import UNIT, is_used
 from moorage.usecases.leases.requests import ExistingGrant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from moorage.domain.reservation_content import GrantedLease, GrantedReservation
     from moorage.engine.state.snapshot import Snapshot
@@ -55,8 +54,10 @@ def kept_id(id_: str) -> str:
     return id_ if plain == id_ else str(uuid.uuid5(_SPACE, id_))
 
 
-def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapshot) -> LeaseSizes:
-    """The lease requests that grant the lease, in each of its sizes.
+def sized_requests(
+    lease: GrantedLease, offered: OfferedResources, snapshot: Snapshot
+) -> tuple[int, Callable[[int], LeaseRequest]]:
+    """The number of sizes of the lease, and the request that grants it in a size, from 0.
 
     Raises:
         InvalidDescription, Conflict: a reservation of the lease cannot be read.
@@ -81,7 +82,7 @@ def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapsh
         )
         return replace(requested.lease_request(), existing_grant=existing_grant)
 
-    return LeaseSizes(count_sizes(every), request_at)
+    return count_sizes(every), request_at
 
 
 def _part(role: str, one: GrantedReservation, offered: OfferedResources) -> ReservationRequest:

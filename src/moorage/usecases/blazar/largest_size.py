@@ -4,12 +4,13 @@ If a size fits, all smaller ones do, so the largest is found by bisection. Sizes
 members of their roles, and no policy made from a reservation (`lease_request`) needs more members
 rather than fewer: `affinity`, `anti-affinity`, `exclusive`, `fence` and `ban` hold for a part of a
 placement if they hold for all of it. Room that others make for more members is enough for fewer.
+A change of a lease is granted in the same way.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from moorage.domain import deadline
 from moorage.domain.errors import Busy, Infeasible
@@ -26,26 +27,54 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 
+class GrantsSize(Protocol):
+    """Grants a lease, or its change, in one size."""
+
+    def __call__(
+        self, number: int, identity: RequestIdentity, *, unexplained: bool, dry_run: bool
+    ) -> LeaseResult:
+        """Grant the size with this number, from 0.
+
+        Raises:
+            Infeasible: it does not fit; if `unexplained`, without an explanation.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseSizes:
     """The sizes in which a lease may be granted, the largest first."""
 
     count: int
     """The number of sizes; at least one."""
-    request_at: Callable[[int], LeaseRequest]
-    """Returns the request for a size, by its number from 0."""
+    grant: GrantsSize
+
+
+def new_lease_sizes(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    count: int,
+    request_at: Callable[[int], LeaseRequest],
+) -> LeaseSizes:
+    """The sizes of a new lease; `request_at` returns the request for a size, by its number."""
+
+    def grant(
+        number: int, identity: RequestIdentity, *, unexplained: bool, dry_run: bool
+    ) -> LeaseResult:
+        request = replace(request_at(number), unexplained=unexplained)
+        return create_lease(env, caller, request, identity, dry_run=dry_run)
+
+    return LeaseSizes(count, grant)
 
 
 def grant_largest(
     env: UseCaseEnvironment,
-    caller: Caller,
     choice: LeaseSizes,
     id_: Callable[[], str],
     *,
     dry_run: bool = False,
     explained: bool = True,
 ) -> LeaseResult:
-    """Grant the largest size of a lease that fits.
+    """Grant the largest size of a lease, or of its change, that fits.
 
     The whole search has the time limit of one decision. If it ends between a size that does not fit
     and a smaller one that does, the smaller one is granted.
@@ -55,18 +84,17 @@ def grant_largest(
 
     Raises:
         Infeasible: the smallest size does not fit.
-        QuotaExceeded and others: see `create_lease`; raised for the largest size.
+        QuotaExceeded and others: see `create_lease` and `change_lease`; raised for the largest
+            size.
     """
     with deadline.within(env.stopwatch, env.limits.time_limit / SECOND):
-        return _Search(env, caller, choice, id_, dry_run, explained).granted()
+        return _Search(choice, id_, dry_run, explained).granted()
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The search for the largest size that fits."""
 
-    env: UseCaseEnvironment
-    caller: Caller
     choice: LeaseSizes
     id_: Callable[[], str]
     dry_run: bool
@@ -107,11 +135,10 @@ class _Search:
 
     def _tried(self, number: int, *, dry_run: bool) -> LeaseResult | None:
         """A lease of one size, or None if it does not fit; there is no explanation."""
-        request = replace(self.choice.request_at(number), unexplained=True)
         try:
             with deadline.anew():
-                return create_lease(
-                    self.env, self.caller, request, self._identity(), dry_run=dry_run
+                return self.choice.grant(
+                    number, self._identity(), unexplained=True, dry_run=dry_run
                 )
         except Infeasible:
             return None
@@ -124,9 +151,9 @@ class _Search:
         """
         if not (dry_run or self.explained):
             self._least(dry_run=True)  # a refusal that is written leaves its explanation
-        request = self.choice.request_at(self.choice.count - 1)
+        last = self.choice.count - 1
         with deadline.anew():
-            return create_lease(self.env, self.caller, request, self._identity(), dry_run=dry_run)
+            return self.choice.grant(last, self._identity(), unexplained=False, dry_run=dry_run)
 
     def _identity(self) -> RequestIdentity:
         return RequestIdentity(self.id_(), explained=self.explained)

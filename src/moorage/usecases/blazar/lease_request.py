@@ -47,7 +47,6 @@ RESERVATIONS: Final = "reservations"
 """The annotation of a lease with its reservations' requested values, by role."""
 BEFORE_END: Final = "before_end_date"
 """The annotation with the instant of the notice before the lease's end."""
-CHANGEABLE: Final = frozenset({"id", "resource_type", "amount", "min", "max"})
 """Keys of a reservation that an update may change."""
 MOST: Final = 100
 """The most reservations of one lease."""
@@ -62,14 +61,19 @@ class OfferedResources:
     """
 
     def __init__(
-        self, store: Store, read_properties: Callable[[], Properties] = lambda: requirements.ALL
+        self,
+        store: Store,
+        read_properties: Callable[[], Properties] = lambda: requirements.ALL,
+        hosts: Sequence[OfferedHost] | None = None,
     ) -> None:
         """Store the sources; nothing is read yet.
 
-        `read_properties` returns the host properties that the caller may name.
+        `read_properties` returns the host properties that the caller may name; `hosts` are the
+        reservable hosts, if not those of the store.
         """
         self._store = store
         self._read_properties = read_properties
+        self._hosts = hosts
 
     @cached_property
     def properties(self) -> Properties:
@@ -83,6 +87,8 @@ class OfferedResources:
     @cached_property
     def hosts(self) -> Sequence[OfferedHost]:
         """The reservable hosts."""
+        if self._hosts is not None:
+            return self._hosts
         return offered_hosts(self._store, self._snapshot)
 
     @cached_property
@@ -230,7 +236,7 @@ def read_part(role: str, source: object, offered: OfferedResources) -> Reservati
 
 def count_sizes(parts: tuple[ReservationRequest, ...]) -> int:
     """The number of sizes of the reservations; see `at_size`."""
-    return 1 + max(one.count - one.least for one in parts)
+    return 1 + max((one.count - one.least for one in parts), default=0)
 
 
 def at_size(parts: tuple[ReservationRequest, ...], number: int) -> tuple[ReservationRequest, ...]:
@@ -330,10 +336,6 @@ def _flavored(
 
 class Unsupported(Conflict):
     """The reservation's type does not have this property."""
-
-
-class FixedProperty(Conflict):
-    """The property of a reservation cannot be changed."""
 
 
 def _addresses(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.bookings import BookingState
 from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.leases import LeaseState
-from moorage.domain.reservables import WHOLE_HOST
+from moorage.domain.reservables import takes_whole_host
 from moorage.usecases.decide.member_places import hosts_of
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.ticket_flavors import lease_flavors
@@ -57,9 +57,7 @@ def unready(env: UseCaseEnvironment, lease: Lease) -> Mapping[str, Unreadiness]:
         missing = _missing_flavors(env.store, lease) if made else None
         ids = {one.id for one in made}
         found = {one.role: missing for one in lease.reservations if missing and one.id in ids}
-    whole = [
-        role for role in ensemble.roles if any(WHOLE_HOST in one.resources for one in role.groups)
-    ]
+    whole = [role for role in ensemble.roles if takes_whole_host(role)]
     if whole:
         snapshot = env.store.snapshot()
         occupied = [one for one in whole if _is_occupied(snapshot, lease, ensemble, one)]

@@ -7,7 +7,6 @@ with one unit, in the aggregate of its network.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -17,7 +16,6 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import (
     Changeset,
     CreateProvider,
-    CreateResourceClass,
     DeleteProvider,
     DropReservable,
     PutAggregates,
@@ -28,6 +26,7 @@ from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotF
 from moorage.domain.providers import Inventory
 from moorage.domain.reservables import ADDRESS, WHOLE_HOST, Reservable, ReservableKind
 from moorage.usecases.claims.claim import zones_of
+from moorage.usecases.decide.closed_hosts import unusable_providers
 from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
@@ -47,10 +46,13 @@ _LONGEST_NETWORK: Final = 36
 UNIT: Final = "blazar_"
 """Prefix of the name of a host's unit provider; Blazar uses the same."""
 _PRIVATE: Final = "private"
+BARE_METAL: Final = "ironic"
+"""The hypervisor type of Ironic's nodes, as Nova names it."""
 OF_EVERY_HOST: Final = frozenset(
     {
         *("id", "hypervisor_hostname", "service_name", "availability_zone"),
         *("vcpus", "memory_mb", "local_gb"),
+        *("hypervisor_type", "hypervisor_version", "cpu_info"),
     }
 )
 """Properties that every host has, whatever was added to it."""
@@ -66,6 +68,8 @@ class OfferedHost:
     totals: Mapping[str, int]
     """Resource class -> units without allocation ratio, less the reserved ones."""
     zone: str | None
+    usable: bool
+    """Whether leases may be granted on it: it is neither disabled nor out of service."""
 
     @property
     def properties(self) -> Mapping[str, object]:
@@ -79,18 +83,33 @@ class OfferedHost:
                 "vcpus": self.totals.get("VCPU", 0) + self.totals.get("PCPU", 0),
                 "memory_mb": self.totals.get("MEMORY_MB", 0),
                 "local_gb": self.totals.get("DISK_GB", 0),
+                "hypervisor_type": BARE_METAL if self._is_bare_metal else "QEMU",
+                "hypervisor_version": 0,
+                "cpu_info": "",
                 **self.reservable.properties,
             }
         )
+
+    @property
+    def _is_bare_metal(self) -> bool:
+        """Whether it is a node of Ironic, whose provider Nova names by its UUID.
+
+        Or it has inventories, but neither processors nor memory.
+        """
+        sizes = {"VCPU", "PCPU", "MEMORY_MB"}
+        nameless = self.reservable.name == self.root
+        return nameless or (bool(self.totals) and sizes.isdisjoint(self.totals))
 
 
 def offered_hosts(store: Store, snapshot: Snapshot) -> Sequence[OfferedHost]:
     """All offered hosts that exist, in the order in which they were offered."""
     found = []
+    unusable = unusable_providers(snapshot)
     for one in store.reservables(ReservableKind.HOST):
         row = None if one.provider is None else snapshot.row_of.get(one.provider)
         if row is not None:
-            found.append(_offered(snapshot, one, int(snapshot.root[row])))
+            usable = not bool(unusable[row])
+            found.append(described_host(snapshot, one, int(snapshot.root[row]), usable=usable))
     return found
 
 
@@ -104,145 +123,6 @@ def offered_host(store: Store, snapshot: Snapshot, id_: str) -> OfferedHost:
         if one.reservable.id == id_:
             return one
     raise NotFound("host", id_)
-
-
-def offer_host(
-    env: UseCaseEnvironment, caller: Caller, name: str, properties: Mapping[str, str]
-) -> OfferedHost:
-    """Offer a host of the fleet, by the name of its root provider.
-
-    Raises:
-        Forbidden: the caller is no operator.
-        NotFound: the fleet has no such host.
-        DuplicateName: the host is offered already.
-        InUse: servers run on it.
-        InvalidDescription: a key or value is too long, or there are too many.
-    """
-    require_operator(caller)
-    _check_keys(properties)
-    _check_values(properties)
-    snapshot = env.store.snapshot()
-    root = _root(snapshot, name)
-    _check_new(env.store, name)
-    if is_used(snapshot, root):
-        raise InUse("host", name)
-    return _enrolled(env, snapshot, root, properties, None)
-
-
-def enrol_host(
-    env: UseCaseEnvironment, caller: Caller, name: str, properties: Mapping[str, str], id_: str
-) -> OfferedHost:
-    """Offer a host that another service offers, also with servers on it, under its id if free.
-
-    Raises:
-        Forbidden, NotFound, DuplicateName, InvalidDescription: as for any host.
-    """
-    require_operator(caller)
-    _check_keys(properties)
-    snapshot = env.store.snapshot()
-    root = _root(snapshot, name)
-    _check_new(env.store, name)
-    return _enrolled(env, snapshot, root, properties, id_)
-
-
-def _check_new(store: Store, name: str) -> None:
-    if any(one.name == name for one in store.reservables(ReservableKind.HOST)):
-        raise DuplicateName("host", name)
-
-
-def _enrolled(
-    env: UseCaseEnvironment,
-    snapshot: Snapshot,
-    root: int,
-    properties: Mapping[str, str],
-    id_: str | None,
-) -> OfferedHost:
-    """Store the host with its unit; an existing unit provider of Blazar's is used."""
-    store, now, name = env.store, env.store.now(), snapshot.names[root]
-    theirs = [row for row in snapshot.tree(root).tolist() if snapshot.names[row] == UNIT + name]
-    unit = snapshot.uuids[theirs[0]] if theirs else env.ids.uuid()
-    made = Reservable(
-        ReservableKind.HOST,
-        _number(store, id_),
-        name,
-        unit,
-        MappingProxyType(dict(properties)),
-        now,
-        now,
-    )
-    fresh = CreateProvider(unit, f"{UNIT}{name}", snapshot.uuids[root])
-    store.commit(
-        Changeset(
-            (
-                CreateResourceClass(WHOLE_HOST, exist_ok=True),
-                *(() if theirs else (fresh,)),
-                PutInventories(unit, (Inventory(WHOLE_HOST, 1, max_unit=1),), None),
-                PutReservable(made, new=True),
-            ),
-            relies_on={snapshot.uuids[root]: int(snapshot.revisions[root])},
-        )
-    )
-    return offered_host(store, store.snapshot(), made.id)
-
-
-def _number(store: Store, requested: str | None) -> str:
-    """A new host id: a number, so that clients can tell it from a name."""
-    taken = {int(one.id) for one in store.reservables(ReservableKind.HOST)}
-    if requested is not None and _NUMBER.fullmatch(requested) and int(requested) not in taken:
-        return str(int(requested))
-    return str(1 + max(taken, default=0))
-
-
-_NUMBER: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-
-
-def describe_host(
-    env: UseCaseEnvironment, caller: Caller, id_: str, properties: Mapping[str, str | None]
-) -> OfferedHost:
-    """Change the properties of a host; None removes a key.
-
-    Raises:
-        Forbidden: the caller is no operator.
-        NotFound: no such host.
-        InvalidDescription: nothing changes, a key or value is too long, or there are too many.
-    """
-    require_operator(caller)
-    found = offered_host(env.store, env.store.snapshot(), id_).reservable
-    if not properties:
-        raise InvalidDescription("nothing to change")
-    _check_keys(properties)
-    _check_values({key: value for key, value in properties.items() if value is not None})
-    kept = {**found.properties, **properties}
-    if len(kept) > max(MAX_KEYS, len(found.properties)):
-        raise InvalidDescription(f"at most {MAX_KEYS} keys, not {len(kept)}")
-    changed = replace(
-        found,
-        properties=MappingProxyType({k: v for k, v in kept.items() if v is not None}),
-        updated_at=env.store.now(),
-    )
-    env.store.commit(Changeset((PutReservable(changed, new=False),)))
-    return offered_host(env.store, env.store.snapshot(), id_)
-
-
-def withdraw_host(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
-    """Withdraw a host from reservation.
-
-    Raises:
-        Forbidden: the caller is no operator.
-        NotFound: no such host.
-        InUse: the host has bookings.
-    """
-    require_operator(caller)
-    snapshot = env.store.snapshot()
-    found = offered_host(env.store, snapshot, id_)
-    if _booked(snapshot, snapshot.row_of[found.root]):
-        raise InUse("host", id_)
-    assert found.reservable.provider is not None, "offered hosts have a unit"
-    env.store.commit(
-        Changeset(
-            (DeleteProvider(found.reservable.provider), DropReservable(ReservableKind.HOST, id_)),
-        )
-    )
 
 
 # --- addresses ------------------------------------------------------------------------------
@@ -283,8 +163,8 @@ def offer_address(
     require_operator(caller)
     plain_values.text(text, "floating_ip_address", most=_LONGEST_ADDRESS)
     plain_values.text(network, "floating_network_id", most=_LONGEST_NETWORK)
-    _check_keys(more)
-    _check_values(more)
+    check_keys(more)
+    check_values(more)
     unit, now = id_ or env.ids.uuid(), env.store.now()
     made = Reservable(
         ReservableKind.FLOATING_IP,
@@ -322,7 +202,7 @@ def withdraw_address(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
     found = address(env.store, id_)
     snapshot = env.store.snapshot()
     row = snapshot.row_of.get(found.id)
-    if row is not None and _booked(snapshot, row):
+    if row is not None and is_booked(snapshot, row):
         raise InUse("floating ip", id_)
     env.store.commit(
         Changeset((DeleteProvider(found.id), DropReservable(ReservableKind.FLOATING_IP, id_)))
@@ -372,34 +252,40 @@ def mark_key(env: UseCaseEnvironment, caller: Caller, key: str, *, private: bool
     return made
 
 
-def _check_keys(properties: Iterable[str]) -> None:
+def check_keys(properties: Iterable[str]) -> None:
+    """Check the length of keys.
+
+    Raises:
+        InvalidDescription: a key is too long.
+    """
     for key in properties:
         if len(key) > MAX_KEY:
             raise InvalidDescription(f"a key has at most {MAX_KEY} characters: {key[:MAX_KEY]}...")
 
 
-def _check_values(properties: Mapping[str, str]) -> None:
+def check_values(properties: Mapping[str, str]) -> None:
+    """Check the number and length of values.
+
+    Raises:
+        InvalidDescription: a value is too long, or there are too many.
+    """
     if len(properties) > MAX_KEYS:
         raise InvalidDescription(f"at most {MAX_KEYS} keys, not {len(properties)}")
     for key, value in properties.items():
         plain_values.text(value, key, most=MAX_VALUE)
 
 
-def _root(snapshot: Snapshot, name: str) -> int:
-    for row in snapshot.hosts.tolist():
-        if snapshot.names[row] == name:
-            return int(row)
-    raise NotFound("host", name)
-
-
-def _offered(snapshot: Snapshot, one: Reservable, root: int) -> OfferedHost:
+def described_host(snapshot: Snapshot, one: Reservable, root: int, *, usable: bool) -> OfferedHost:
+    """The offered host with the capacity of its tree, by the row of its root."""
     totals: dict[str, int] = {}
     for row in snapshot.tree(root).tolist():
         for inventory in snapshot.inventories_of(row):
             name = inventory.resource_class
+            if name == WHOLE_HOST:
+                continue
             totals[name] = totals.get(name, 0) + inventory.total - inventory.reserved
     zone = min(zones_of(snapshot, root), default=None)
-    return OfferedHost(one, snapshot.uuids[root], MappingProxyType(totals), zone)
+    return OfferedHost(one, snapshot.uuids[root], MappingProxyType(totals), zone, usable)
 
 
 def is_used(snapshot: Snapshot, root: int) -> bool:
@@ -411,5 +297,6 @@ def is_used(snapshot: Snapshot, root: int) -> bool:
     )
 
 
-def _booked(snapshot: Snapshot, root: int) -> bool:
+def is_booked(snapshot: Snapshot, root: int) -> bool:
+    """Whether the host has bookings."""
     return any(snapshot.bookings_of(row) for row in snapshot.tree(root).tolist())

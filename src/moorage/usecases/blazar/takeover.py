@@ -15,9 +15,9 @@ from moorage.domain.errors import MoorageError, NotFound, WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import format_instant
 from moorage.domain.reservation_content import ADDRESS, HOST, LEASE, PROPERTY
-from moorage.usecases.blazar import reservables
-from moorage.usecases.blazar.granted_leases import kept_id, lease_sizes
-from moorage.usecases.blazar.largest_size import grant_largest
+from moorage.usecases.blazar import reservable_hosts, reservables
+from moorage.usecases.blazar.granted_leases import kept_id, sized_requests
+from moorage.usecases.blazar.largest_size import grant_largest, new_lease_sizes
 from moorage.usecases.blazar.lease_request import RESERVATIONS, OfferedResources
 from moorage.usecases.ports import Caller
 from moorage.usecases.shared.access import require_operator
@@ -253,9 +253,10 @@ def grant(
     if lease.status in _UNFINISHED:
         raise WrongState(f"its state is {lease.status}")
     owner = Caller(lease.user_id, lease.project_id)
-    sizes = lease_sizes(lease, offered, env.store.snapshot())
+    count, request_at = sized_requests(lease, offered, env.store.snapshot())
+    sizes = new_lease_sizes(env, owner, count, request_at)
     # No explanation: a written refusal would store another one at each try.
-    grant_largest(env, owner, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
+    grant_largest(env, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
 
 
 def _in_order(leases: Iterable[GrantedLease], now: Instant) -> Sequence[GrantedLease]:
@@ -263,7 +264,7 @@ def _in_order(leases: Iterable[GrantedLease], now: Instant) -> Sequence[GrantedL
 
 
 def _enrol(env: UseCaseEnvironment, caller: Caller, one: EnrolledHost) -> None:
-    reservables.enrol_host(env, caller, one.name, one.properties, one.id)
+    reservable_hosts.enrol_host(env, caller, one.name, one.properties, one.id)
 
 
 def _offer(env: UseCaseEnvironment, caller: Caller, one: EnrolledAddress) -> None:

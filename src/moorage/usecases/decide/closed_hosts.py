@@ -1,9 +1,13 @@
-"""Hosts on which a decision may place no member, by reason: disabled, away, or exclusive to others.
+"""Hosts on which a decision may place no member, by reason.
 
-Nova's own queries leave out disabled compute hosts by a forbidden trait; joint decisions do the
-same. A required `exclusive` policy must also hold against members that are placed later: every
-joint decision therefore leaves out the domains of placed exclusive members to which its own members
-are foreign.
+- Disabled: Nova's own queries leave out disabled compute hosts by a forbidden trait; joint
+  decisions do the same.
+- Out of service, for members that take a host whole: its unit may be free, but the host has no
+  capacity for servers, as a bare-metal node has none whose only unit is reserved.
+- Away: what servers offer whose host is planned to be away.
+- Exclusive to others: a required `exclusive` policy must also hold against members that are placed
+  later. Every joint decision therefore leaves out the domains of placed exclusive members to which
+  its own members are foreign.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 
 from moorage.domain.ensembles import KEEPING, edges
 from moorage.domain.placement import Occupant
+from moorage.domain.reservables import WHOLE_HOST, takes_whole_host
 from moorage.domain.topology import Level
 from moorage.engine.joint.host_filters import closed_to_role
 from moorage.policies.exclusive import Exclusive
@@ -23,6 +28,7 @@ from moorage.usecases.decide.member_places import hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -38,6 +44,10 @@ DISABLED: Final = "disabled"
 """Reason id of disabled hosts."""
 AWAY: Final = "away"
 """Reason id of servers on hosts that are planned to be away; such hosts have no capacity."""
+OUT_OF_SERVICE: Final = "out-of-service"
+"""Reason id of hosts that have no capacity for servers, for members that take a host whole."""
+_PROCESSORS: Final = frozenset({"VCPU", "PCPU"})
+_MEMORY: Final = frozenset({"MEMORY_MB"})
 EXCLUSIVE: Final = "exclusive"
 """Reason id of hosts that are exclusive to others."""
 
@@ -50,16 +60,21 @@ def closed_hosts(
     For `exclusive` see `exclusive_hosts`; `period` is when the members are placed there.
     """
     kept = exclusive_hosts(exclusive, snapshot, newcomer, period)
+    whole = [role.name for role in newcomer.roles if takes_whole_host(role)]
+    unusable = _uuids(snapshot, hosts_out_of_service(snapshot)) if whole else frozenset[str]()
     return MappingProxyType(
-        {**kept, DISABLED: disabled_hosts(snapshot), AWAY: servers_away(snapshot, period)}
+        {
+            **kept,
+            DISABLED: disabled_hosts(snapshot),
+            AWAY: servers_away(snapshot, period),
+            **{closed_to_role(role, OUT_OF_SERVICE): unusable for role in whole},
+        }
     )
 
 
 def disabled_hosts(snapshot: Snapshot) -> frozenset[str]:
     """UUIDs of the hosts that are disabled, and of what servers there offer."""
-    roots = snapshot.roots
-    disabled = on_disabled_host(snapshot)
-    return frozenset(snapshot.uuids[row] for row in roots[disabled[roots]].tolist())
+    return _uuids(snapshot, on_disabled_host(snapshot))
 
 
 def on_disabled_host(snapshot: Snapshot) -> Bools:
@@ -82,6 +97,64 @@ def servers_away(snapshot: Snapshot, period: Period) -> frozenset[str]:
         if any(one.overlaps(period) for one in snapshot.state(host).down)
         for row in rows
     )
+
+
+def hosts_out_of_service(snapshot: Snapshot) -> Bools:
+    """[P] roots with a unit for leases of whole hosts, and without capacity for any server.
+
+    A host has such capacity if its tree has some processors and some memory left after the reserved
+    ones. A host of which neither is known, such as a bare-metal node, is judged by its own
+    inventories: one of them has capacity.
+    """
+    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    units = snapshot.classes.get(WHOLE_HOST)
+    if units is None:
+        return found
+    processors, memory = (_having(snapshot, one) for one in (_PROCESSORS, _MEMORY))
+    lacking = (processors & ~_usable(snapshot, _PROCESSORS)) | (
+        memory & ~_usable(snapshot, _MEMORY)
+    )
+    every = snapshot.classes.keys() - {WHOLE_HOST}
+    lacking |= ~(processors | memory | _usable(snapshot, every, nested=False))
+    roots = snapshot.root[units.rows]
+    found[roots] = lacking[roots]
+    return found
+
+
+def unusable_providers(snapshot: Snapshot) -> Bools:
+    """[P] providers whose places cannot be used now, whatever their capacity.
+
+    Those of disabled hosts, and the units of hosts that are out of service.
+    """
+    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    units = snapshot.classes.get(WHOLE_HOST)
+    if units is not None:
+        found[units.rows] = hosts_out_of_service(snapshot)[snapshot.root[units.rows]]
+    return (found & snapshot.alive) | on_disabled_host(snapshot)
+
+
+def _having(snapshot: Snapshot, names: frozenset[str]) -> Bools:
+    """[P] roots in whose tree a provider has an inventory of any of these classes."""
+    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for name in names & snapshot.classes.keys():
+        found[snapshot.root[snapshot.classes[name].rows]] = True
+    return found
+
+
+def _usable(snapshot: Snapshot, names: AbstractSet[str], *, nested: bool = True) -> Bools:
+    """[P] roots in whose tree, or if not `nested` which themselves, can give some of a class."""
+    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for name in names & snapshot.classes.keys():
+        columns = snapshot.classes[name]
+        rows = columns.rows[columns.capacity >= np.maximum(columns.min_unit, 1)]
+        found[snapshot.root[rows] if nested else rows] = True
+    return found
+
+
+def _uuids(snapshot: Snapshot, marked: Bools) -> frozenset[str]:
+    """UUIDs of the marked root providers."""
+    roots = snapshot.roots
+    return frozenset(snapshot.uuids[row] for row in roots[marked[roots]].tolist())
 
 
 def exclusive_hosts(

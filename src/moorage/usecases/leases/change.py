@@ -20,6 +20,7 @@ from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
     DecisionHooks,
     Proposal,
+    RefusalDetail,
     RefusalReader,
     RequestIdentity,
     resized_from,
@@ -29,7 +30,7 @@ from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.ensembles.policy_checks import check_policies
 from moorage.usecases.leases.external_check import CheckRequest, lease_for_check
 from moorage.usecases.leases.queries import own_lease
-from moorage.usecases.leases.requests import LeaseChange, LeaseResult
+from moorage.usecases.leases.requests import LeaseChange, LeaseResult, RestatedMembers
 from moorage.usecases.leases.shaping import (
     check_members,
     checked_end,
@@ -43,6 +44,7 @@ from moorage.usecases.relocation.lease_promise import promise
 from moorage.usecases.shared.access import check_generation
 from moorage.usecases.shared.lease_check import UPDATE
 from moorage.usecases.shared.quotas import check_quota, defaults
+from moorage.usecases.shared.role_resolution import resolve
 from moorage.usecases.waitlist_turn import turn_of_window
 
 if TYPE_CHECKING:
@@ -73,9 +75,10 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
 ) -> LeaseResult:
     """Change a lease; fields that are None keep their values.
 
-    The lease keeps its present places until the changed ones are committed. Members stay where they
-    are if possible, claimed members always. Unclaimed members of a pending lease are placed anew if
-    the change does not fit otherwise. A role that shrinks loses unclaimed places.
+    Members of a role with a new description are placed anew. The lease keeps its present places
+    until the changed ones are committed. Members stay where they are if possible, claimed members
+    always. Unclaimed members of a pending lease are placed anew if the change does not fit
+    otherwise. A role that shrinks loses unclaimed places.
 
     Raises:
         NotFound: no such lease for this caller.
@@ -110,13 +113,20 @@ def _change(
     terms = _terms(env.limits, lease, change, now)
     if change.name is not None:
         check_change(lease.state, Aspect.NAME)
-    renamed = replace(lease, name=change.name or lease.name, updated_at=now)
+    renamed = replace(
+        lease,
+        name=change.name or lease.name,
+        annotations=lease.annotations if change.annotations is None else change.annotations,
+        updated_at=now,
+    )
     ensemble = env.store.ensemble(lease.ensemble_id)
-    if terms == lease.terms and all(
-        ensemble.count(role) == count for role, count in change.counts.items()
+    if (
+        terms == lease.terms
+        and change.restated is None
+        and all(ensemble.count(role) == count for role, count in change.counts.items())
     ):
         return _renamed(env, lease, renamed, ensemble, dry_run=dry_run)
-    if change.counts:
+    if change.counts or change.restated:
         check_change(lease.state, Aspect.MEMBERS)
     state = lease_after(lease.state, LeaseStep.CHANGE)
     return (
@@ -136,8 +146,8 @@ def _change(
 def _renamed(
     env: UseCaseEnvironment, lease: Lease, renamed: Lease, ensemble: Ensemble, *, dry_run: bool
 ) -> LeaseResult:
-    """Write a change of the name alone, which needs no decision."""
-    if not dry_run and renamed.name != lease.name:
+    """Write a change of name and annotations alone, which needs no decision."""
+    if not dry_run and renamed != replace(lease, updated_at=renamed.updated_at):
         env.store.commit(Changeset((PutLease(renamed, lease.generation),)))
     return LeaseResult(
         lease=renamed if dry_run else env.store.lease(lease.id),
@@ -186,14 +196,19 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     snapshot = env.store.snapshot()
     member_places = locate_members(snapshot, ensemble)
     decision = env.store.decision(before.decision_id)
-    changed = resized(env, snapshot, ensemble, member_places, change.counts, decision.period)
-    if change.counts:  # so many may be too few for what the policies ask for, wherever they are
+    stated = _restated(env, ensemble, change.restated)
+    changed = resized(env, snapshot, stated, member_places, change.counts, decision.period)
+    if change.counts or change.restated:  # so many may be too few for what the policies ask for
         check_policies(snapshot.topology, changed, own=False)
     check_members(env.limits, changed)
     after = replace(after, units=len(changed.members))
     check_quota(env, after, before)
     present = {one.name for one in ensemble.members}
-    fresh = frozenset(one.name for one in changed.members if one.name not in present)
+    fresh = frozenset(
+        one.name
+        for one in changed.members
+        if one.name not in present or changed.role(one.name.role) != ensemble.role(one.name.role)
+    )
     pending = before.state is LeaseState.PENDING
     promised = promise(after, at=snapshot.taken_at if fresh else None)
 
@@ -207,9 +222,11 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
             *timers_after_change(placed, env.ids, made.updated_at),
         )
 
+    only_resized = after.terms == before.terms and change.restated is None
     reader = RefusalReader(
         operator=caller.operator,
-        resized_from=resized_from(ensemble, changed) if after.terms == before.terms else {},
+        detail=RefusalDetail.NONE if change.unexplained else RefusalDetail.FULL,
+        resized_from=resized_from(ensemble, changed) if only_resized else {},
     )
     proposal = Proposal(
         changed,
@@ -218,6 +235,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         freed=frozenset(one.uuid for one in ensemble.members)
         - {one.uuid for one in changed.members},
         before=ensemble,
+        restated=frozenset(one.name for one in changed.policies if one not in ensemble.policies),
         promise=replace(promised, outranks=after.terms.priority, gives_back=True),
         hooks=DecisionHooks(
             waitlist_gate=turn_of_window(env, changed, after.terms),
@@ -239,6 +257,21 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         claims=() if dry_run else env.store.claims(decision_id=settled.decision.id),
         dry_run=dry_run,
     )
+
+
+def _restated(
+    env: UseCaseEnvironment, ensemble: Ensemble, restated: RestatedMembers | None
+) -> Ensemble:
+    """The ensemble with its new roles and policies; its members stay.
+
+    Raises:
+        UnknownName: a role asks for an unknown resource class.
+    """
+    if restated is None:
+        return ensemble
+    for role in resolve(env.store, restated.roles, env.limits.nova):
+        ensemble = ensemble.with_role(role)
+    return replace(ensemble, policies=restated.policies)
 
 
 def _all_held(fresh: frozenset[MemberName]) -> Callable[[MemberPlaces], frozenset[MemberName]]:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.describe import EnsembleDescription
-    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.describe_members import RoleDescription
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.leases import Lease, Terms
     from moorage.domain.period import Duration, Instant
     from moorage.domain.waitlist import WaitlistEntry
@@ -63,6 +64,17 @@ class LeaseRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class RestatedMembers:
+    """New descriptions of some roles of a lease, and the policies that replace all of its own.
+
+    The service made them from a tenant's words, as those of `LeaseRequest.compiled`.
+    """
+
+    roles: tuple[RoleDescription, ...]
+    policies: tuple[PolicyStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseChange:
     """Changes of a lease; fields that are None stay as they are."""
 
@@ -71,6 +83,11 @@ class LeaseChange:
     end: Instant | None = None
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Role -> its members after the change; other roles keep their members."""
+    restated: RestatedMembers | None = None
+    annotations: Mapping[str, object] | None = None
+    """Annotations that replace the lease's; see `Lease.annotations`."""
+    unexplained: bool = False
+    """As `LeaseRequest.unexplained`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from moorage.domain.ensembles import KEEPING, OnViolation, Phase
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
-from moorage.domain.reservables import WHOLE_HOST
+from moorage.domain.reservables import takes_whole_host
 from moorage.domain.topology import HOST, Level
 from moorage.engine.state.server_locations import NOWHERE
 from moorage.engine.state.sharing import sharing
@@ -233,7 +233,7 @@ def _refusing(
 
 
 def _is_leased_whole(owner: Ensemble) -> bool:
-    return any(WHOLE_HOST in group.resources for role in owner.roles for group in role.groups)
+    return any(takes_whole_host(role) for role in owner.roles)
 
 
 def _is_own(owner: Ensemble, consumer: str) -> bool:

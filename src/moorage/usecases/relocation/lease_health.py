@@ -1,8 +1,9 @@
 """Detection and recording of leases with missing places, found from the hosts' bookings.
 
-An unclaimed place is missing while its host is disabled, or while its inventories have no room for
-it because capacity was lost or a server is overrun. If several leases hold places in the remaining
-capacity, those of the highest priority keep theirs, among equals the oldest bookings.
+An unclaimed place is missing while its host is disabled, while it is a whole host that is out of
+service, or while its inventories have no room for it because capacity was lost or a server is
+overrun. If several leases hold places in the remaining capacity, those of the highest priority keep
+theirs, among equals the oldest bookings.
 `members_without_place` returns the members concerned, for `repair`; `write_health` records the
 number of missing ones.
 
@@ -32,7 +33,7 @@ from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
 from moorage.engine.state.overlay import first_shortage
-from moorage.usecases.decide.closed_hosts import on_disabled_host
+from moorage.usecases.decide.closed_hosts import on_disabled_host, unusable_providers
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.effects import notifications
 from moorage.usecases.shared.lookup import every_record, if_stored, lease_of_decision
@@ -68,14 +69,14 @@ def members_without_place(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
         Decision -> consumers (UUIDs of members) with a reserved booking that cannot be kept.
     """
     found: dict[str, set[str]] = defaultdict(set)
-    disabled = on_disabled_host(snapshot)
-    for row in _suspects(snapshot, disabled):
+    unusable = unusable_providers(snapshot)
+    for row in _suspects(snapshot, unusable):
         state = snapshot.state(row)
         reserved = [one for one in snapshot.bookings_of(row) if _kept_for_a_lease(one)]
         if not reserved:
             continue
         crowded = _without_room(snapshot, state, state.bookings, reserved)
-        for one in reserved if disabled[row] else crowded:
+        for one in reserved if unusable[row] else crowded:
             found[str(one.decision)].add(one.consumer)
     return {decision: frozenset(members) for decision, members in found.items()}
 
@@ -101,9 +102,9 @@ def without_place(snapshot: Snapshot, decision: str) -> frozenset[str]:
     return members_without_place(snapshot).get(decision, frozenset())
 
 
-def _suspects(snapshot: Snapshot, disabled: Bools) -> list[int]:
-    """Rows of providers with an overage at some time, or on a disabled host."""
-    bad = disabled.copy()
+def _suspects(snapshot: Snapshot, unusable: Bools) -> list[int]:
+    """Rows of unusable providers, and of those with an overage at some time."""
+    bad = unusable.copy()
     for columns in snapshot.classes.values():
         bad[columns.rows[columns.peak > columns.capacity]] = True
     rows: list[int] = np.flatnonzero(bad & snapshot.alive).tolist()
@@ -134,11 +135,11 @@ def members_in_grace(
     """
     members: set[str] = set()
     over = FOREVER
-    disabled = on_disabled_host(snapshot)
-    for row in _suspects(snapshot, disabled):
+    unusable = unusable_providers(snapshot)
+    for row in _suspects(snapshot, unusable):
         state, bookings = snapshot.state(row), snapshot.bookings_of(row)
         recent = [one for one in bookings if _going(one, now, grace)]
-        if recent and not disabled[row]:
+        if recent and not unusable[row]:
             reserved = [one for one in bookings if _kept_for_a_lease(one)]
             others = [one for one in state.bookings if one not in recent]
             lost = {one.consumer for one in _without_room(snapshot, state, others, reserved)}

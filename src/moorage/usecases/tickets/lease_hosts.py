@@ -14,7 +14,7 @@ from moorage.domain.changes import ReplaceAllocations, Stay
 from moorage.domain.errors import WrongState
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
-from moorage.domain.reservables import WHOLE_HOST
+from moorage.domain.reservables import takes_whole_host
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.stay_terms import with_virtual_classes
@@ -35,8 +35,7 @@ UNITS: Final = 1_000_000
 
 def is_of_whole_hosts(holder: PlaceHolder, found: TicketPlaces) -> bool:
     """Whether the places of a class are whole hosts."""
-    role = found.ensemble.role(holder.role)
-    return any(WHOLE_HOST in one.resources for one in role.groups)
+    return takes_whole_host(found.ensemble.role(holder.role))
 
 
 def with_admitted(snapshot: Snapshot, holder: PlaceHolder, found: TicketPlaces) -> Snapshot:
