@@ -1,5 +1,6 @@
 """`max_additional` is exact: compared with placing more, one count after the other."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -7,11 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import Infeasible
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.extend import Extension, extend
+from moorage.usecases.ensembles.size_changes import RoleCounts
 from moorage.usecases.ports import Solver
 
 POLICIES: dict[str, dict[str, Any]] = {
@@ -67,6 +71,101 @@ def test_it_is_the_largest_number_that_fits(service: Service) -> None:
         service.call("DELETE", path, caller=OPERATOR, headers={"If-Match": "*"})
 
     check()
+
+
+MORE: dict[str, dict[str, Any]] = {
+    **POLICIES,
+    "level": {"type": "spread", "members": ["a"], "level": "rack", "max_skew": 0},
+    "both": {"type": "spread", "members": ["a", "b"], "level": "rack", "max_skew": 1},
+    "least": {"type": "spread", "members": ["a"], "level": "rack", "min_domains": 2},
+    "spare": {"type": "survive", "members": ["a", "b"], "level": "rack", "keep": 2},
+    "far": {"type": "separation", "zip": ["a", "b"], "level": "rack"},
+    "beside": {"type": "proximity", "between": [["a"], ["b"]], "level": "rack"},
+    "one": {"type": "anti-affinity", "members": ["a", "b"], "level": "host"},
+}
+
+
+class Grown:
+    """An ensemble of two roles under some policies, with what is told of its growth."""
+
+    def __init__(self, service: Service, counts: dict[str, int], chosen: list[str]) -> None:
+        self._service = service
+        roles = {"a": 5, "b": 2}
+        description = {
+            "name": "e",
+            "members": [
+                {"name": role, "count": counts[role], "resources": {"VCPU": size}}
+                for role, size in roles.items()
+            ],
+            "policies": [{"name": name, **MORE[name]} for name in chosen],
+            "decide": {"max_additional": ["a", "b", "a+b"]},
+        }
+        made = service.call("POST", "/ensembles", {"ensemble": description}, caller=OPERATOR)
+        self.made = made.status_code == 201
+        if self.made:
+            self.path = f"/ensembles/{made.json['ensemble']['id']}"
+            self.told = made.json["decision"]["max_additional"]
+
+    def extends(self, name: str, count: int, *, dry_run: bool = False) -> bool:
+        """Whether so many more of each of these roles are granted, as without an explanation."""
+        env, counts = self._service.env, RoleCounts(dict.fromkeys(name.split("+"), count))
+        asked = Extension(counts, explained=False)
+        ensemble, identity = self.path.removeprefix("/ensembles/"), RequestIdentity(env.ids.uuid())
+        try:
+            extend(env, OPERATOR, ensemble, asked, identity, dry_run=dry_run)
+        except Infeasible:
+            return False
+        return True
+
+    def fit(self, role: str) -> dict[str, Any]:
+        body = {"fit": {"ensemble_id": self.path.removeprefix("/ensembles/"), "role": role}}
+        told = self._service.call("POST", "/capacity/fit", body, caller=OPERATOR).json["fit"]
+        return {"count": told["additional"], "exact": told["exact"], "step": told["step"]}
+
+    def delete(self) -> None:
+        self._service.call("DELETE", self.path, caller=OPERATOR, headers={"If-Match": "*"})
+
+
+def test_a_number_is_reached_at_once_and_by_its_step(service: Service) -> None:
+    """Every number that is told, by extensions that are carried out one after the other."""
+    seen = Counter[int]()
+
+    @settings(max_examples=15, deadline=None)
+    @given(
+        st.integers(1, 3),
+        st.integers(1, 2),
+        st.lists(st.sampled_from(sorted(MORE)), max_size=3, unique=True),
+        st.sampled_from(["a", "b", "a+b"]),
+    )
+    def check(a: int, b: int, chosen: list[str], name: str) -> None:
+        grown = Grown(service, {"a": a, "b": b}, chosen)
+        if not grown.made:
+            return
+        told = grown.told[name]
+        if "+" not in name:
+            assert grown.fit(name) == told
+        count, step = told["count"], told["step"]
+        if count:
+            assert grown.extends(name, count, dry_run=True), told
+        if told["exact"]:
+            for more in range(1, 4):
+                assert not grown.extends(name, count + more, dry_run=True), told
+        assert count % step == 0
+        for _ in range(count // step):
+            assert grown.extends(name, step), told
+        seen[min(step, 2)] += count > 0
+        grown.delete()
+
+    check()
+    assert len(seen) > 1, seen
+
+
+def test_a_skew_of_nothing_is_grown_in_rounds(service: Service) -> None:
+    grown = Grown(service, {"a": 3, "b": 1}, ["level"])
+    assert grown.told["a"] == {"count": 6, "exact": True, "step": 3}
+    assert grown.fit("a") == grown.told["a"]
+    granted = [more for more in range(1, 8) if grown.extends("a", more, dry_run=True)]
+    assert granted == [3, 6]
 
 
 class KnowsOneAnswer:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.flavor import amount
@@ -202,7 +203,8 @@ class Fit(Command):
 
 def _sentence(fit: capacity.Fit) -> str:
     """A sentence: `additional 8   limited by one-per-host (20 hosts)   quota allows 30`."""
-    said = [f"additional {fit.additional}{'' if fit.exact else ' or more'}"]
+    steps = decision_text.in_steps(fit.additional, fit.step)
+    said = [f"additional {fit.additional}{'' if fit.exact else ' or more'}{steps}"]
     if fit.limited_by:
         said.append("limited by " + ", ".join(_limit(one) for one in fit.limited_by))
     if fit.quota_allows is not None:

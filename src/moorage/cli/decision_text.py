@@ -126,12 +126,22 @@ def policies(decision: Decision) -> str:
 
 
 def additional(decision: Decision) -> str:
-    """How many more fit: `max additional: web 5`; a trailing + where counting stopped."""
+    """How many more fit: `max additional: web 5`; a trailing + where counting stopped.
+
+    Then in how many at a time, if not one by one: `b 30 (in steps of 2)`.
+    """
     counts = ", ".join(
-        f"{role} {more.count}{'' if more.exact else '+'}"
+        f"{role} {more.count}{'' if more.exact else '+'}{in_steps(more.count, more.step)}"
         for role, more in decision.max_additional.items()
     )
     return f"max additional: {counts}"
+
+
+def in_steps(count: int, step: int) -> str:
+    """How so many members can be added, if not one by one: ` (in steps of 2)`."""
+    if step == 1 or not count:
+        return ""
+    return " (all at once)" if step == count else f" (in steps of {step})"
 
 
 def dry_run(decision: Decision) -> str:

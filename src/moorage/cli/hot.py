@@ -212,7 +212,10 @@ def _growth(placed: Hot) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for role, group in placed.scaling.items():
         room = placed.decision.max_additional.get(role)
-        fits = "" if room is None else f", {'' if room.exact else 'at least '}{room.count} more fit"
+        fits = ""
+        if room is not None:
+            steps = decision_text.in_steps(room.count, room.step)
+            fits = f", {'' if room.exact else 'at least '}{room.count} more fit{steps}"
         lines.append(f"{role}: {group.desired} of {group.least} to {group.most}{fits}")
     return ["", *lines] if lines else []
 

@@ -192,6 +192,8 @@ class Decision:
     renewals: int = 0
     max_additional: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Role -> how many more of it fit, everything placed staying put; only for roles asked."""
+    steps: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Role -> by how many its `max_additional` can be reached; see `AdditionalMembers`."""
     at_least: frozenset[str] = frozenset()
     """Roles whose `max_additional` is only a lower bound; all others are exact."""
     digest: str = ""

@@ -156,6 +156,7 @@ class Fit(Struct, frozen=True):
 
     additional: int
     exact: Annotated[bool, Meta(description="If not, at least so many")]
+    step: Annotated[int, Meta(description="By how many at a time they can be added")]
     limited_by: list[Limit]
     quota_allows: int | None
     """How many more the project may have."""

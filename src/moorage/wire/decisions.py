@@ -162,6 +162,9 @@ class Additional(Struct, frozen=True):
 
     count: int
     exact: bool
+    step: int = 1
+    """By how many at a time they can be added: an extension by any multiple of it, up to `count`,
+    is granted, and so is the next one. As many as `count`: all in one extension."""
 
 
 class TicketFlavor(Struct, frozen=True):

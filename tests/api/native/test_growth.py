@@ -120,7 +120,7 @@ def test_all_are_placed_or_none(service: Service, hadoop: str) -> None:
 def test_the_largest_step_that_fits(service: Service, hadoop: str) -> None:
     made = done(ask(service, hadoop, "extend", role="worker", count=30, least=1), "extend")
     assert len(made["members"]) == 8
-    assert made["max_additional"] == {"worker": {"count": 0, "exact": True}}
+    assert made["max_additional"] == {"worker": {"count": 0, "exact": True, "step": 1}}
     error = refused(
         ask(service, hadoop, "extend", role="worker", count=3, least=1), 409, "infeasible"
     )

@@ -49,7 +49,7 @@ def test_exactly_five_more_web_servers_fit(service: Service, shop: dict[str, Any
         caller=OPERATOR,
     )
     decision = answer.json["decision"]
-    assert decision["max_additional"] == {"web": {"count": 5, "exact": True}}
+    assert decision["max_additional"] == {"web": {"count": 5, "exact": True, "step": 1}}
     assert decision["expires_at"] == "2026-11-21T09:10:00Z"
     assert decision["solve"]["optimal"] is True
     assert (decision["solve"]["gap"], decision["solve"]["ended"]) == (0.0, "proved")
@@ -64,8 +64,8 @@ def test_a_tenant_is_told_a_number_that_is_surely_there(
     asked = {**shop, "decide": {"hold": "10m", "max_additional": ["web", "app"]}}
     made = service.call("POST", "/ensembles", {"ensemble": asked}).json
     assert made["decision"]["max_additional"] == {
-        "web": {"count": 5, "exact": False},
-        "app": {"count": 10, "exact": False},
+        "web": {"count": 5, "exact": False, "step": 1},
+        "app": {"count": 10, "exact": False, "step": 1},
     }
 
 

@@ -30,6 +30,7 @@ from moorage.usecases.capacity.planned import (
     show_window,
 )
 from moorage.usecases.capacity.scope import CapacityDisclosure, Scope
+from moorage.usecases.decide.max_additional import told_with_step
 from moorage.wire import capacity as wire
 
 if TYPE_CHECKING:
@@ -227,9 +228,11 @@ def _amounts(row: Amounts, seen: CapacityDisclosure) -> wire.Amounts:
 
 def _fit(found: Fit, seen: CapacityDisclosure) -> wire.Fit:
     end = found.window.end
+    told, step = told_with_step(seen.count(found.additional), found.step)
     return wire.Fit(
-        additional=seen.count(found.additional),
+        additional=told,
         exact=found.exact and seen.whole(found.additional),
+        step=step,
         limited_by=[
             wire.Limit(
                 policy=one.policy,

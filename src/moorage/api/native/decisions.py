@@ -19,6 +19,7 @@ from moorage.engine.state.server_locations import NOWHERE
 from moorage.usecases.claims.hold import confirm as confirm_decision
 from moorage.usecases.claims.hold import release as release_decision
 from moorage.usecases.claims.hold import renew as renew_decision
+from moorage.usecases.decide.max_additional import told_with_step
 from moorage.usecases.decide.member_places import member_bookings
 from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
@@ -208,7 +209,9 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
             if named is None or one.name in named
         ],
         max_additional={
-            role: additional_view(call, count, exact=role not in decision.at_least)
+            role: additional_view(
+                call, count, decision.steps.get(role, 1), exact=role not in decision.at_least
+            )
             for role, count in decision.max_additional.items()
             if owner
         },
@@ -264,13 +267,11 @@ def solve_view(solve: Solve) -> wire.Solve:
     )
 
 
-def additional_view(call: Call, count: int, *, exact: bool) -> wire.Additional:
+def additional_view(call: Call, count: int, step: int, *, exact: bool) -> wire.Additional:
     """How many more fit; rounded and capped for a tenant."""
-    if call.caller.operator:
-        return wire.Additional(count, exact)
-    limits = call.env.limits
-    told = limits.told_additional(count)
-    return wire.Additional(told, exact and limits.disclosure.whole(count))
+    limits, operator = call.env.limits, call.caller.operator
+    told, step = told_with_step(count if operator else limits.told_additional(count), step)
+    return wire.Additional(told, exact and (operator or limits.disclosure.whole(count)), step)
 
 
 def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from

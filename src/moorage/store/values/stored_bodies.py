@@ -180,6 +180,7 @@ DECISION: Final = record(
     places=table(record(Place, allocations=table(_AMOUNTS), groups=table(PLAIN)), key=_MEMBER_NAME),
     policies=each(record(PolicyStatus)),
     max_additional=table(PLAIN),
+    steps=table(PLAIN),
     at_least=_NAMES,
     endings=table(PLAIN, key=_MEMBER_NAME),
     away=each(_MEMBER_NAME),

@@ -142,6 +142,7 @@ def fit_copies(
     return Fit(
         additional=room.count,
         exact=room.exact and (moving or not leases_may_move(env, snapshot, period)),
+        step=room.step,
         limited_by=limiting_factors(env, next_one, snapshot, left, taken) if room.exact else (),
         quota_allows=_quota_of_copies(env, ensemble, period),
         window=period,

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, SECOND, Period, format_instant, from_now_on
@@ -32,7 +31,7 @@ from moorage.usecases.decide.search_plan import SearchPlan
 from moorage.usecases.decide.search_result import Observation
 from moorage.usecases.decide.solution import DecisionOptions, VerifiedPlacement, request_for
 from moorage.usecases.decide.writes import current_decision, options_like
-from moorage.usecases.ensembles.create import new_members
+from moorage.usecases.ensembles.create import with_more_members
 from moorage.usecases.refusals.obstacles import planned_absences
 from moorage.usecases.relocation.movable_leases import movable_sets
 from moorage.usecases.shared.access import own_ensemble
@@ -73,6 +72,8 @@ class Fit:
 
     additional: int
     exact: bool
+    step: int
+    """See `AdditionalMembers`."""
     limited_by: tuple[LimitingFactor, ...]
     quota_allows: int | None
     """How many more the project's quotas allow; None: without limit."""
@@ -122,19 +123,19 @@ def fit_members(
     if moving and room.exact:
         observation = Observation(snapshot, member_places, exclusive.ensembles)
         room = with_leases_moving(env, ensemble, decision, role, room, observation, limit)
-    count = room.count
-    first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
-    more = tuple(MemberName(role.name, first + i) for i in range(count + 1))
+    count, known = room.count, frozenset(request.members)
+    beyond = with_more_members(env.ids, ensemble, role.name, count + max(room.step, 1))
+    more = tuple(one.name for one in beyond.members if one.name not in known)
+    more = tuple(one for one in more if one not in request.absent)
     grown = build_on_terrain(
-        replace(request, members=(*request.members, *more), fixed=MappingProxyType(request.fixed)),
-        built.terrain,
-        closed=built.closed,
+        replace(request, members=(*request.members, *more)), built.terrain, closed=built.closed
     )
     left = limit / SECOND * 2 - (env.stopwatch() - began)
     return Fit(
         additional=count,
         exact=room.exact
         and (moving or not leases_may_move(env, snapshot, period, request.own_consumers)),
+        step=room.step,
         limited_by=limiting_factors(env, grown, snapshot, left) if room.exact else (),
         quota_allows=_quota(env, ensemble),
         window=period,
@@ -201,26 +202,33 @@ def with_leases_moving(  # noqa: PLR0913, PLR0917 - what one more member would b
 ) -> AdditionalMembers:
     """Count further members that fit if other leases move, with the search that places members."""
     options = DecisionOptions() if decision is None else options_like(decision)
-    present = [m.name.index for m in ensemble.members if m.name.role == role.name]
-    first, count = max(present, default=-1) + 1, room.count
+    present = frozenset(one.name for one in ensemble.members)
+    count, step = room.count, max(room.step, 1)
     ends = env.stopwatch() + time_limit / SECOND
     for _ in range(_BEYOND):
-        names = [MemberName(role.name, index) for index in range(first, first + count + 1)]
-        grown = ensemble.grown(role.name, new_members(env.ids, names))
-        fresh = frozenset(names)
+        grown = with_more_members(env.ids, ensemble, role.name, count + step)
+        fresh = frozenset(one.name for one in grown.members) - present
         proposal = Proposal(
             grown, ensemble.generation, (lambda _, fresh=fresh: fresh,), before=ensemble
         )
         try:
             result = SearchPlan(env, proposal, options, time_limit).search(observation)
         except Busy:
-            return AdditionalMembers(count, exact=False)
+            return _with_moves(room, count, exact=False)
         if result.placement is None:
-            return AdditionalMembers(count, exact=True)
-        count += 1
+            return _with_moves(room, count, exact=True)
+        count += step
         if env.stopwatch() > ends:
             break
-    return AdditionalMembers(count, exact=False)
+    return _with_moves(room, count, exact=False)
+
+
+def _with_moves(room: AdditionalMembers, count: int, *, exact: bool) -> AdditionalMembers:
+    """The count with leases moving; if it is beyond `room`, they perhaps fit at once only."""
+    step = room.step
+    if count > room.count:
+        step = count if step > 1 else 0
+    return AdditionalMembers(count, exact, step)
 
 
 def _quota(env: UseCaseEnvironment, ensemble: Ensemble) -> int:

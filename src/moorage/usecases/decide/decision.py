@@ -190,7 +190,7 @@ _SHARE: Final = 5
 def _additional(
     env: Environment, found: VerifiedPlacement, options: DecisionOptions
 ) -> dict[str, Any]:
-    """The decision's fields `max_additional` and `at_least`."""
+    """The decision's fields `max_additional`, `steps` and `at_least`."""
     limits = env.limits
     roles = {role.name: role for role in found.built.request.roles}
     with deadline.leaving(_COMMITTING):
@@ -206,6 +206,7 @@ def _additional(
         }
     return {
         "max_additional": MappingProxyType({name: room.count for name, room in rooms.items()}),
+        "steps": MappingProxyType({name: room.step for name, room in rooms.items()}),
         "at_least": frozenset(name for name, room in rooms.items() if not room.exact),
     }
 

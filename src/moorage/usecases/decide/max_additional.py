@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.describe import has_sides
-from moorage.domain.ensembles import MemberName, edges
+from moorage.domain.ensembles import MemberName, MemberSelection
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import any_placement
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
+from moorage.engine.joint.step_size import fits_in_any_order
 from moorage.policies.proximity import Proximity
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from moorage.domain.ensembles import PolicyStatement, Role
     from moorage.domain.period import Duration
@@ -37,6 +41,20 @@ class AdditionalMembers:
 
     count: int
     exact: bool
+    step: int = 1
+    """Every multiple of it up to `count` fits, one step after the other or at once. 0: every
+    number up to `count` does, but perhaps at once only."""
+
+
+def told_with_step(told: int, step: int) -> tuple[int, int]:
+    """A count that is told, perhaps rounded down, and the step by which it can be reached.
+
+    `step` is that of `AdditionalMembers`, whose count is at least `told`.
+    """
+    if step == 0:
+        return told, max(told, 1)
+    told -= told % step
+    return told, step if told else 1
 
 
 def roles_of_set(name: str) -> tuple[str, ...]:
@@ -60,8 +78,10 @@ def count_additional(
     halving. This does not hold for a maximal skew of 0 (only whole rounds fit), nor for two skew
     policies, nor for one about several of the roles, as its fullest domain may lack one of them;
     nor for nearness between several of the roles, as fewer of one may be near none of another.
-    Then every number is tried from the top, if there are at most `_MOST_TRIED`. The result is not
-    exact if there are more, if time ran out, or at `most`.
+    Nor does it hold for roles without members, of which a lower bound asks for several at once.
+    Then every number is tried from the top, if there are at most `_MOST_TRIED`; of more, multiples
+    of the smallest that fits. The result is not exact if others could fit, if time ran out, or at
+    `most`.
 
     `time_limit` bounds all the solves together.
     """
@@ -71,29 +91,37 @@ def count_additional(
         return AdditionalMembers(0, exact=False)
     top = min(search.ceiling, most)
     request = found.built.request
-    names = [role.name for role in roles]
-    leaps = may_leap(request.policies, request.roles, request.members, names)
-    if leaps and top <= _MOST_TRIED:
-        low = next((count for count in range(top, 0, -1) if search.fits(count)), 0)
-        leaps = False
+    leaps = may_leap(request.policies, request.roles, request.members, search.new_members(1))
+    unsure = False
+    if not leaps:
+        low = _largest(search.fits, top)
+        step = 1 if search.in_any_order(low) else 0
     else:
-        low = _largest(search, top)
-    capped = low == most and most < search.ceiling
-    return AdditionalMembers(low, exact=not (capped or search.unsure or leaps))
+        some = min(top, _MOST_TRIED)
+        first = next((count for count in range(1, some + 1) if search.fits(count)), 0)
+        rounds = bool(first) and search.in_any_order(first)
+        if top <= _MOST_TRIED:
+            low = next((count for count in range(top, first, -1) if search.fits(count)), first)
+        else:
+            low = first and first * _largest(lambda n: search.fits(n * first), top // first)
+            unsure = not rounds
+        step = first if rounds and low % first == 0 else low
+    exact = not (unsure or search.unsure or (low + max(step, 1) > most and most < search.ceiling))
+    return AdditionalMembers(low, exact, step)
 
 
-def _largest(search: _Search, top: int) -> int:
+def _largest(fits: Callable[[int], bool], top: int) -> int:
     """The largest count that fits, if every smaller one fits too; by doubling and halving."""
     low, high = 0, top + 1
     step = 1
     while low + step < high:
-        if not search.fits(low + step):
+        if not fits(low + step):
             high = low + step
             break
         low, step = low + step, step * 2
     while high - low > 1:
         middle = (low + high) // 2
-        if search.fits(middle):
+        if fits(middle):
             low = middle
         else:
             high = middle
@@ -135,16 +163,28 @@ class _Search:
         self.unsure |= outcome.verdict is Verdict.UNKNOWN
         return outcome.verdict is Verdict.FEASIBLE
 
-    def _grown(self, count: int) -> BuiltProblem:
+    def in_any_order(self, count: int) -> bool:
+        """Whether so many more, which fit, also fit one after the other."""
+        try:
+            return len(self._roles) == 1 and (count < 1 or fits_in_any_order(self._grown(count)))
+        except TimeExpired:
+            return False
+
+    def new_members(self, count: int) -> list[MemberName]:
+        """The names of so many more members of each of the roles."""
         request = self._found.built.request
+        present = frozenset((*request.members, *request.absent))
         more: list[MemberName] = []
         for role in self._roles:
-            present = [m.index for m in request.members if m.role == role.name]
-            first = max(present, default=-1) + 1
-            more += (MemberName(role.name, first + i) for i in range(count))
+            named = (MemberName(role.name, index) for index in itertools.count())
+            more += islice((one for one in named if one not in present), count)
+        return more
+
+    def _grown(self, count: int) -> BuiltProblem:
+        request = self._found.built.request
         grown = replace(
             request,
-            members=(*request.members, *more),
+            members=(*request.members, *self.new_members(count)),
             policies=tuple(one for one in request.policies if one.required),
             fixed=MappingProxyType(dict(self._found.hosts)),
             former_edges={rule.statement.name: rule.edges for rule in self._found.built.rules},
@@ -183,26 +223,29 @@ def _terrain_after(found: VerifiedPlacement) -> Terrain:
 def may_leap(
     policies: Iterable[PolicyStatement],
     roles: Sequence[Role],
-    members: Sequence[MemberName],
-    names: Collection[str],
+    members: Collection[MemberName],
+    new: Collection[MemberName],
 ) -> bool:
-    """Whether n more members of each of these roles may fit where n - 1 do not.
+    """Whether n more members of some roles may fit where n - 1 do not.
 
-    See `count_additional`.
+    `new` are members of these roles that come beside `members`; see `count_additional`.
     """
-    required = [one for one in policies if one.required]
-    skews = [one for one in required if "max_skew" in one.parameters]
-    sides = [one for one in required if one.type == Proximity.type and has_sides(one.parameters)]
-    about = [
-        {member.role for edge in edges(one, roles, members) for member in edge} & set(names)
-        for one in (*skews, *sides)
-    ]
-    concerned = about[: len(skews)]
-    return (
-        any(len(some) > 1 for some in about)
-        or any(sum(name in some for some in concerned) > 1 for name in names)
-        or any(
-            some and one.parameters["max_skew"] == 0
-            for one, some in zip(skews, concerned, strict=True)
-        )
-    )
+    selection, names = MemberSelection(roles, (*members, *new)), {one.role for one in new}
+    skewed: Counter[str] = Counter()
+    for one in (one for one in policies if one.required):
+        edges = selection.edges(one)
+        about = {member.role for edge in edges for member in edge} & names
+        skew = one.parameters.get("max_skew")
+        if skew is not None and about:
+            skewed.update(about)
+        between = one.type == Proximity.type and has_sides(one.parameters)
+        if (skew is not None or between) and len(about) > 1:
+            return True
+        bounded = not _LOWER_BOUNDS.isdisjoint(one.parameters)
+        if (skew == 0 and about) or (bounded and any(map(frozenset(new).issuperset, edges))):
+            return True
+    return max(skewed.values(), default=0) > 1
+
+
+_LOWER_BOUNDS: Final = frozenset({"min_domains", "keep"})
+"""Parameters by which a policy asks for several members at once."""

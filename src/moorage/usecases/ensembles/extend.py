@@ -262,8 +262,9 @@ def _largest_step(
         return extension.counts
     smallest = _lowered(more, count - least)
     first = _probe(env, caller, ensemble.id, extension, smallest)
-    members = [one.name for one in extended(env.ids, ensemble, more)[0].members]
-    leaps = may_leap(ensemble.policies, ensemble.roles, members, list(more))
+    present = frozenset(one.name for one in ensemble.members)
+    grown = frozenset(one.name for one in extended(env.ids, ensemble, more)[0].members)
+    leaps = may_leap(ensemble.policies, ensemble.roles, present, grown - present)
     if first is None and not leaps:
         return RoleCounts(smallest)  # to be refused, with the reasons
     most = count
