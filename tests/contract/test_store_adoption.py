@@ -6,6 +6,7 @@ import pytest
 
 from moorage.domain.changes import (
     AdoptAllocations,
+    AdoptNames,
     AdoptProviders,
     Change,
     Changeset,
@@ -14,6 +15,8 @@ from moorage.domain.changes import (
     CreateResourceClass,
     DeleteAllocations,
     DeleteProvider,
+    DeleteResourceClass,
+    DeleteTrait,
     PutTopology,
     ReplaceAllocations,
 )
@@ -158,9 +161,44 @@ def test_one_that_goes_leaves_its_name_to_another(store: Ledger) -> None:
     assert store.idle_consumers() == []
 
 
+def test_names_are_written_with_their_times(store: Ledger) -> None:
+    write(store, AdoptNames({"NEWER": 7, "CUSTOM_CARD": 0, "VCPU": 8}, {"HW_NEWER": 9}))
+    write(store, AdoptNames({"NEWER": 0}, {"HW_NEWER": 10}))
+    found = ledger_content(store)
+    assert (found.class_times["NEWER"], found.class_times["VCPU"]) == (7, 8)
+    assert found.class_times["CUSTOM_CARD"] > 8
+    assert found.trait_times["HW_NEWER"] == 10
+    stock = (Inventory("NEWER", 3),)
+    write(store, AdoptProviders((replace(CHILD, inventories=(*CHILD.inventories, *stock)),), KNOWN))
+    for change in (DeleteResourceClass("NEWER"), DeleteTrait("HW_NEWER")):
+        with pytest.raises(InvalidDescription):
+            write(store, change)
+
+
+def test_providers_and_allocations_keep_their_times(store: Ledger) -> None:
+    dated = replace(
+        ROOT,
+        created_at=5,
+        updated_at=6,
+        inventories=tuple(replace(one, updated_at=7) for one in ROOT.inventories),
+    )
+    write(store, AdoptProviders((dated,), known=KNOWN))
+    found = ledger_content(store).providers["root"]
+    assert (found.created_at, found.updated_at) == (5, 6)
+    assert {one.updated_at for one in found.inventories} == {7}
+    fresh = replace(dated, uuid="fresh", name="fresh", root_uuid="fresh", created_at=0)
+    server = AllocationSet(Consumer("s"), {"fresh": {"VCPU": 1}}, {"fresh": 8})
+    write(store, AdoptProviders((fresh,)), AdoptAllocations((server,)))
+    found = ledger_content(store).providers["fresh"]
+    assert (found.created_at, found.updated_at) == (6, 6)
+    _, [(_, booking)] = store.allocations_of_provider("fresh")
+    assert booking.period.start == 8
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [
+        (AdoptNames({"lower": 0}, {}), InvalidDescription),
         (AdoptProviders((replace(ROOT, uuid="x", root_uuid="x"),)), DuplicateName),
         (AdoptProviders((replace(CHILD, uuid="x", name="x", parent_uuid="who"),)), UnknownName),
         (

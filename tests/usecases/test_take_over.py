@@ -14,7 +14,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.content import AllocationSet, Content, differences
-from moorage.domain.errors import Conflict, ConsumerConflict, DuplicateName, Forbidden, UnknownName
+from moorage.domain.errors import Conflict, ConsumerConflict, DuplicateName, Forbidden
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store
@@ -165,16 +165,19 @@ def test_another_topology_is_refused(store: Ledger) -> None:
     assert store.snapshot().topology.attachments == {}
 
 
-@pytest.mark.parametrize(
-    "strange",
-    [
-        replace(provider("x"), inventories=(Inventory("NEWER", 1),)),
-        replace(provider("x"), traits=frozenset({"HW_NEWER"})),
-    ],
-)
-def test_standard_names_that_are_not_known_here(store: Ledger, strange: ResourceProvider) -> None:
-    source = replace(SOURCE, providers={**SOURCE.providers, "x": strange})
-    with pytest.raises(UnknownName, match="NEWER") as caught:
-        planned(store, source)
-    assert caught.value.path == "name of x"
-    assert unlike(store) == unlike(store, SOURCE)
+def test_standard_names_that_are_not_known_here_are_taken_over(store: Ledger) -> None:
+    strange = replace(
+        provider("x"), inventories=(Inventory("NEWER", 1),), traits=frozenset({"HW_NEWER"})
+    )
+    source = replace(
+        SOURCE,
+        providers={**SOURCE.providers, "x": strange},
+        resource_classes=(*SOURCE.resource_classes, "NEWER", "NEWEST"),
+        traits=SOURCE.traits | {"HW_NEWER"},
+    )
+    found = planned(store, source)
+    told = " names newer than this program's, taken over as they are: "
+    assert found.remarks == (f"resource class{told}NEWER, NEWEST", f"trait{told}HW_NEWER")
+    take_over(store, found, UPDATE)
+    again = planned(store, source)
+    assert (again.steps, again.remarks) == (0, ())

@@ -93,12 +93,12 @@ def _send(
 ) -> Shown:
     from moorage.client.placement_source import read_service
     from moorage.client.request_replay import check_empty, replay
-    from moorage.domain.content import differences, without_generations
+    from moorage.domain.content import as_exported, differences
 
     check_empty(wire)
     replay(wire, every, advance=Adder(tell, "sending", len(every)).advance)
     found = read_service(wire, advance=tell)
-    unlike = list(differences(without_generations(content), without_generations(found)))
+    unlike = list(differences(as_exported(content), as_exported(found)))
     body: dict[str, Any] = {
         "sent": len(every),
         "differences": [as_plain(one) for one in unlike],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.client.transport import Transport
+    from moorage.domain.period import Instant
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -146,10 +147,10 @@ class Placement:
         """GET a resource of the dialect."""
         return self._call("GET", f"/placement{path}").body
 
-    def find(self, path: str) -> Any | None:  # noqa: ANN401 - a JSON object
-        """GET a resource of the dialect, or None for 404."""
+    def dated(self, path: str) -> tuple[Any, Instant] | None:
+        """GET a resource of the dialect, without its time, or None for 404."""
         try:
-            return self.get(path)
+            return self.get(path), 0
         except NotFound:
             return None
 

@@ -1,6 +1,6 @@
 """Reads the whole content of a running Placement service through its REST API.
 
-A provider is read by four requests, whose answers all name its generation: where they differ, it
+A provider is read by five requests, whose answers all name its generation: where they differ, it
 was written in between and is read again. When all is read, the list is compared with a new one, and
 what has moved since is read again, until nothing has.
 """
@@ -19,6 +19,8 @@ from moorage.domain.resources import is_custom_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from moorage.domain.period import Instant
 
     In = TypeVar("In")
     Out = TypeVar("Out")
@@ -40,8 +42,8 @@ class PlacementReads(Protocol):
     def get(self, path: str) -> Any:  # noqa: ANN401 - JSON is what it is
         """GET a resource."""
 
-    def find(self, path: str) -> Any | None:  # noqa: ANN401 - JSON is what it is
-        """GET a resource, or None for 404."""
+    def dated(self, path: str) -> tuple[Any, Instant] | None:
+        """GET a resource with the time of its last change (0: not known), or None for 404."""
 
 
 class SourceMoves(SourceFailed):
@@ -77,6 +79,8 @@ class _Reader:
     providers: dict[str, ResourceProvider] = field(default_factory=dict)
     owners: dict[str, frozenset[str]] = field(default_factory=dict)
     """Provider -> consumers with allocations on it."""
+    allocated_at: dict[str, Instant] = field(default_factory=dict)
+    """Provider -> when the newest allocation on it was written."""
     sets: dict[str, AllocationSet] = field(default_factory=dict)
 
     def read(self) -> Content:
@@ -113,7 +117,9 @@ class _Reader:
         known = self.providers.get(uuid)
         if known is None:
             return True
-        bare = replace(known, inventories=(), traits=frozenset(), aggregates=frozenset())
+        bare = replace(
+            known, updated_at=0, inventories=(), traits=frozenset(), aggregates=frozenset()
+        )
         return bare != listed
 
     def _doubtful(self) -> set[str]:
@@ -131,21 +137,30 @@ class _Reader:
                 self.providers.pop(one.uuid, None)
                 self.owners.pop(one.uuid, None)
             else:
-                self.providers[one.uuid], self.owners[one.uuid] = found
+                provider, self.owners[one.uuid], self.allocated_at[one.uuid] = found
+                self.providers[one.uuid] = provider
 
-    def _provider(self, listed: ResourceProvider) -> tuple[ResourceProvider, frozenset[str]] | None:
-        """The provider and its consumers; None if it is gone."""
+    def _provider(
+        self, listed: ResourceProvider
+    ) -> tuple[ResourceProvider, frozenset[str], Instant] | None:
+        """The provider, its consumers and when they were last allocated; None if it is gone."""
         parts: dict[str, Any] = {}
         for _ in range(ROUNDS):
-            for name in ("inventories", "traits", "aggregates", "allocations"):
-                found = self.wire.find(f"/resource_providers/{listed.uuid}/{name}")
+            times: dict[str, Instant] = {}
+            for name in ("", "inventories", "traits", "aggregates", "allocations"):
+                found = self.wire.dated(f"/resource_providers/{listed.uuid}/{name}".rstrip("/"))
                 if found is None:
                     return None
-                _part(found, name)
-                parts[name] = found
-            generations = {_part(one, "resource_provider_generation") for one in parts.values()}
+                parts[name], times[name] = found
+                _part(parts[name], name or "uuid")
+            generations = {
+                _part(one, "resource_provider_generation" if name else "generation")
+                for name, one in parts.items()
+            }
             if len(generations) == 1:
-                return _assembled(listed, generations.pop(), parts)
+                provider = _assembled(listed, generations.pop(), parts, times)
+                owners = frozenset(_part(parts["allocations"], "allocations"))
+                return provider, owners, times["allocations"]
         raise SourceMoves(f"resource provider {listed.name} is written faster than it can be read")
 
     # --- consumers --------------------------------------------------------------------------
@@ -162,7 +177,7 @@ class _Reader:
 
     def _consumer(self, uuid: str) -> AllocationSet | None:
         """A consumer with its allocations; None without any."""
-        found = self.wire.get(f"/allocations/{uuid}")
+        found, at = self.wire.dated(f"/allocations/{uuid}") or ({"allocations": {}}, 0)
         allocations = {
             provider: dict(sorted(one["resources"].items()))
             for provider, one in _part(found, "allocations").items()
@@ -176,7 +191,7 @@ class _Reader:
             found.get("consumer_type", UNKNOWN_TYPE),
             found.get("consumer_generation", 0),
         )
-        return AllocationSet(consumer, allocations)
+        return AllocationSet(consumer, allocations, dict.fromkeys(allocations, at) if at else {})
 
     def _all(
         self, what: str, read: Callable[[In], Out], items: Iterable[In]
@@ -191,10 +206,26 @@ class _Reader:
         traits = _part(self.wire.get("/traits"), "traits")
         return Content(
             providers=self.providers,
-            consumers=self.sets,
-            resource_classes=tuple(one["name"] for one in classes if is_custom_name(one["name"])),
-            traits=frozenset(filter(is_custom_name, traits)),
+            consumers={uuid: self._dated(one) for uuid, one in self.sets.items()},
+            resource_classes=tuple(one["name"] for one in classes),
+            traits=frozenset(traits),
+            class_times=self._times("resource_classes", (one["name"] for one in classes)),
+            trait_times=self._times("traits", traits),
         )
+
+    def _dated(self, one: AllocationSet) -> AllocationSet:
+        """With its times, of which the newest of each consumer and of each provider are known."""
+        limits = ((uuid, self.allocated_at.get(uuid, 0)) for uuid in one.written_at)
+        return replace(
+            one, written_at={uuid: min(at, one.written_at[uuid]) for uuid, at in limits if at}
+        )
+
+    def _times(self, kind: str, names: Iterable[str]) -> dict[str, Instant]:
+        """When custom names, and traits in use, were written last."""
+        used = {trait for one in self.providers.values() for trait in one.traits}
+        asked = [name for name in names if is_custom_name(name) or name in used]
+        found = self._all(kind, lambda name: self.wire.dated(f"/{kind}/{name}"), asked)
+        return {name: one[1] for name, one in found if one is not None and one[1]}
 
 
 def _part(body: Any, key: str) -> Any:  # noqa: ANN401 - JSON is what it is
@@ -204,8 +235,11 @@ def _part(body: Any, key: str) -> Any:  # noqa: ANN401 - JSON is what it is
 
 
 def _assembled(
-    listed: ResourceProvider, generation: int, parts: Mapping[str, Any]
-) -> tuple[ResourceProvider, frozenset[str]]:
+    listed: ResourceProvider,
+    generation: int,
+    parts: Mapping[str, Any],
+    times: Mapping[str, Instant],
+) -> ResourceProvider:
     inventories = [
         Inventory(
             name,
@@ -215,14 +249,15 @@ def _assembled(
             one["max_unit"],
             one["step_size"],
             float(one["allocation_ratio"]),
+            updated_at=times["inventories"],
         )
         for name, one in _part(parts["inventories"], "inventories").items()
     ]
-    provider = replace(
+    return replace(
         listed,
         generation=generation,
+        updated_at=times[""],
         inventories=tuple(sorted(inventories, key=lambda one: one.resource_class)),
         traits=frozenset(_part(parts["traits"], "traits")),
         aggregates=frozenset(_part(parts["aggregates"], "aggregates")),
     )
-    return provider, frozenset(_part(parts["allocations"], "allocations"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ import httpx
 import msgspec
 
 from moorage.domain.errors import MoorageError
+from moorage.domain.period import from_datetime
 from moorage.domain.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from moorage.client.credentials import Credentials
+    from moorage.domain.period import Instant
 
 NEWEST: Final = (1, 39)
 """The newest microversion that is understood here."""
@@ -155,6 +158,17 @@ class PlacementWire:
                 return None
             raise
 
+    def dated(self, path: str) -> tuple[Any, Instant] | None:
+        """GET a resource with its `last-modified`, 0 without one; None for 404.
+
+        Raises:
+            SourceFailed: another error, or no answer.
+        """
+        answer = self._answer("GET", path, None, {})
+        if answer.status_code == _MISSING:
+            return None
+        return self._decoded("GET", path, answer), _last_modified(answer)
+
     def call(
         self,
         method: str,
@@ -169,6 +183,17 @@ class PlacementWire:
         Raises:
             SourceFailed: an error, or no answer.
         """
+        return self._decoded(method, path, self._answer(method, path, body, headers, version))
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        headers: Mapping[str, str],
+        version: str | None = None,
+    ) -> httpx.Response | _NoAnswer:
+        """The answer to a request; after a passing failure a read is repeated."""
         more = {"OpenStack-API-Version": f"{self._service} {version or self._version}", **headers}
         answer = self._asked(method, path, body, more)
         if answer.status_code == _UNAUTHORIZED and self._credentials.renew():
@@ -178,7 +203,7 @@ class PlacementWire:
                 break
             self._sleep(_RETRY.pause(failures))
             answer = self._asked(method, path, body, more)
-        return self._decoded(method, path, answer)
+        return answer
 
     def _asked(
         self, method: str, path: str, body: object, more: Mapping[str, str]
@@ -225,6 +250,15 @@ class PlacementWire:
             return msgspec.json.decode(answer.content)
         except msgspec.DecodeError as error:
             raise SourceFailed(f"{self.endpoint}: {method} {path}: not JSON") from error
+
+
+def _last_modified(answer: httpx.Response | _NoAnswer) -> Instant:
+    if isinstance(answer, _NoAnswer):
+        return 0
+    try:
+        return from_datetime(parsedate_to_datetime(answer.headers["last-modified"]))
+    except (KeyError, ValueError, TypeError):  # the last of one without a zone
+        return 0
 
 
 def _number(text: str) -> tuple[int, int]:

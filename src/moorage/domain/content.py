@@ -6,10 +6,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.domain.resources import is_custom_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from moorage.domain.consumers import Consumer
+    from moorage.domain.period import Instant
     from moorage.domain.providers import Inventory, ResourceProvider
     from moorage.domain.resources import Amounts
 
@@ -20,6 +23,8 @@ class AllocationSet:
 
     consumer: Consumer
     allocations: Mapping[str, Amounts]
+    written_at: Mapping[str, Instant] = field(default_factory=dict)
+    """When those on a provider were written last, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +34,13 @@ class Content:
     providers: Mapping[str, ResourceProvider] = field(default_factory=dict)
     consumers: Mapping[str, AllocationSet] = field(default_factory=dict)
     resource_classes: tuple[str, ...] = ()
-    """Custom ones, in the order in which they are listed."""
+    """In the order in which they are listed; standard ones, too."""
     traits: frozenset[str] = frozenset()
-    """Custom ones."""
+    """Standard ones, too."""
+    class_times: Mapping[str, Instant] = field(default_factory=dict)
+    """When a resource class was made or renamed, where it is known."""
+    trait_times: Mapping[str, Instant] = field(default_factory=dict)
+    """When a trait was made, where it is known."""
     remarks: tuple[str, ...] = ()
     """What was found on the way that has no place here, as sentences."""
 
@@ -78,8 +87,8 @@ def counts(content: Content) -> dict[str, int]:
     """The number of records of each kind."""
     providers, sets = content.providers.values(), content.consumers.values()
     return {
-        "resource classes (custom)": len(content.resource_classes),
-        "traits (custom)": len(content.traits),
+        "resource classes (custom)": sum(map(is_custom_name, content.resource_classes)),
+        "traits (custom)": sum(map(is_custom_name, content.traits)),
         "resource providers": len(providers),
         "provider trees": sum(one.parent_uuid is None for one in providers),
         "inventories": sum(len(one.inventories) for one in providers),
@@ -133,10 +142,20 @@ def overages(content: Content) -> list[Overage]:
 # --- comparing ------------------------------------------------------------------------------
 
 
-def without_generations(content: Content) -> Content:
-    """The same content with all generations reset: they are a service's own."""
+def as_exported(content: Content) -> Content:
+    """What another service is to have of it: no generations, and no standard names without use.
+
+    Generations are a service's own, and so are the standard names that its libraries know.
+    """
+    providers = content.providers.values()
+    classes = {item.resource_class for one in providers for item in one.inventories}
+    traits = {name for one in providers for name in one.traits}
     return replace(
         content,
+        resource_classes=tuple(
+            name for name in content.resource_classes if is_custom_name(name) or name in classes
+        ),
+        traits=frozenset(name for name in content.traits if is_custom_name(name) or name in traits),
         providers={key: replace(one, generation=0) for key, one in content.providers.items()},
         consumers={
             key: replace(one, consumer=replace(one.consumer, generation=0))
@@ -146,7 +165,10 @@ def without_generations(content: Content) -> Content:
 
 
 def differences(wanted: Content, found: Content) -> Iterator[Difference]:
-    """What the found content lacks, has in addition or has differently from the wanted one."""
+    """What the found content lacks, has in addition or has differently from the wanted one.
+
+    Further standard names, which a newer library brings along, are no difference.
+    """
     for kind, first, second in (
         (CLASS, set(wanted.resource_classes), set(found.resource_classes)),
         (TRAIT, wanted.traits, found.traits),
@@ -155,7 +177,8 @@ def differences(wanted: Content, found: Content) -> Iterator[Difference]:
             Difference(kind, name, DifferenceWay.MISSING) for name in sorted(first - second)
         )
         yield from (
-            Difference(kind, name, DifferenceWay.BESIDES) for name in sorted(second - first)
+            Difference(kind, name, DifferenceWay.BESIDES)
+            for name in sorted(filter(is_custom_name, second - first))
         )
     yield from _compared(PROVIDER, _provider_facts, wanted.providers, found.providers)
     yield from _compared(CONSUMER, _consumer_facts, wanted.consumers, found.consumers)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.consumers import UNKNOWN_TYPE
 from moorage.domain.content import parents_first, terms
-from moorage.domain.resources import MAX_AMOUNT
+from moorage.domain.resources import MAX_AMOUNT, is_custom_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,9 +47,9 @@ def requests(content: Content) -> Iterator[Request]:
     An inventory that is overfull, or whose terms its allocations break, is first made roomy and
     gets its terms when all is allocated: services let inventories shrink, but nobody exceed them.
     """
-    for name in content.resource_classes:
+    for name in filter(is_custom_name, content.resource_classes):
         yield Request("PUT", f"/resource_classes/{name}")
-    for name in sorted(content.traits):
+    for name in sorted(filter(is_custom_name, content.traits)):
         yield Request("PUT", f"/traits/{name}")
     generations: Counter[str] = Counter()
     roomy = _roomy(content)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import MetaData, Table, create_engine, make_url, select
@@ -17,14 +18,16 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, NoSuchTableError, S
 from moorage.domain.consumers import NO_PROJECT, UNKNOWN_TYPE, Consumer
 from moorage.domain.content import AllocationSet, Content
 from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.period import from_datetime
 from moorage.domain.providers import Inventory, ResourceProvider
-from moorage.domain.resources import is_custom_name
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sqlalchemy import URL, Connection, Engine
+
+    from moorage.domain.period import Instant
 
 _DRIVERS: Final = {
     "sqlite": "sqlite",
@@ -46,6 +49,7 @@ _TABLES: Final = (
     "users",
     "consumers",
 )
+_TIMES: Final = ("created_at", "updated_at")
 _TYPES: Final = "consumer_types"
 """Only since Placement knows consumer types."""
 
@@ -137,6 +141,11 @@ def _read_only(url: URL) -> URL:
     )
 
 
+def _instant(*times: datetime | None) -> Instant:
+    """The last of them; 0 where none is known. They are in UTC."""
+    return max((from_datetime(one.replace(tzinfo=UTC)) for one in times if one), default=0)
+
+
 @dataclass
 class _Reader:
     """The tables of one database, read one after the other."""
@@ -162,8 +171,10 @@ class _Reader:
         return Content(
             providers=providers,
             consumers=self._sets(uuids, classes),
-            resource_classes=tuple(filter(is_custom_name, classes.values())),
-            traits=frozenset(filter(is_custom_name, traits.values())),
+            resource_classes=tuple(classes.values()),
+            traits=frozenset(traits.values()),
+            class_times=self._times("resource_classes"),
+            trait_times=self._times("traits"),
             remarks=tuple(self.remarks),
         )
 
@@ -176,6 +187,11 @@ class _Reader:
     def _names(self, table: str, column: str) -> dict[int, str]:
         return {row[0]: row[1] for row in self._rows(table, "id", column)}
 
+    def _times(self, table: str) -> dict[str, Instant]:
+        """When each named record was written last."""
+        rows = self._rows(table, "name", *_TIMES)
+        return {name: _instant(*times) for name, *times in rows}
+
     # --- providers --------------------------------------------------------------------------
 
     def _providers(
@@ -186,9 +202,13 @@ class _Reader:
             "inventories",
             *("resource_provider_id", "resource_class_id", "total", "reserved"),
             *("min_unit", "max_unit", "step_size", "allocation_ratio"),
+            *_TIMES,
         ):
-            total, reserved, low, high, step, ratio = row[2:]
-            item = Inventory(classes[row[1]], total, reserved, low, high, step, float(ratio))
+            number, total, reserved, low, high, step, ratio, *times = row[1:]
+            item = Inventory(
+                *(classes[number], total, reserved, low, high, step, float(ratio)),
+                updated_at=_instant(*times),
+            )
             stock.setdefault(row[0], []).append(item)
         aggregates = self._links(
             "resource_provider_aggregates",
@@ -198,14 +218,16 @@ class _Reader:
         worn = self._links("resource_provider_traits", "trait_id", traits)
         found: dict[str, ResourceProvider] = {}
         columns = ("id", "uuid", "name", "generation", "root_provider_id", "parent_provider_id")
-        for row in self._rows("resource_providers", *columns):
-            number, uuid, name, generation, root, parent = row
+        for row in self._rows("resource_providers", *columns, *_TIMES):
+            number, uuid, name, generation, root, parent, created, updated = row
             found[uuid] = ResourceProvider(
                 uuid=uuid,
                 name=name,
                 parent_uuid=None if parent is None else uuids[parent],
                 root_uuid=uuid if root is None else uuids[root],
                 generation=generation or 0,
+                created_at=_instant(created),
+                updated_at=_instant(created, updated),
                 inventories=tuple(
                     sorted(stock.pop(number, ()), key=lambda one: one.resource_class)
                 ),
@@ -228,9 +250,11 @@ class _Reader:
         self, uuids: Mapping[int, str], classes: Mapping[int, str]
     ) -> dict[str, AllocationSet]:
         amounts: dict[str, dict[str, dict[str, int]]] = {}
+        written: dict[str, dict[str, Instant]] = {}
         gone = 0
-        for consumer, provider, resource_class, used in self._rows(
-            "allocations", "consumer_id", "resource_provider_id", "resource_class_id", "used"
+        for consumer, provider, resource_class, used, *times in self._rows(
+            *("allocations", "consumer_id", "resource_provider_id", "resource_class_id", "used"),
+            *_TIMES,
         ):
             if provider not in uuids:
                 gone += 1
@@ -238,12 +262,17 @@ class _Reader:
             of_provider = amounts.setdefault(consumer, {}).setdefault(uuids[provider], {})
             name = classes[resource_class]
             of_provider[name] = of_provider.get(name, 0) + used
+            if at := _instant(*times):
+                dated = written.setdefault(consumer, {})
+                dated[uuids[provider]] = max(at, dated.get(uuids[provider], 0))
         if gone:
             self.remarks.append(f"{gone} allocations on providers that are gone: left out")
-        return self._owned(amounts)
+        return self._owned(amounts, written)
 
     def _owned(
-        self, amounts: Mapping[str, Mapping[str, Mapping[str, int]]]
+        self,
+        amounts: Mapping[str, Mapping[str, Mapping[str, int]]],
+        written: Mapping[str, Mapping[str, Instant]],
     ) -> dict[str, AllocationSet]:
         known = self._consumers()
         nobodys = [uuid for uuid in amounts if uuid not in known]
@@ -257,7 +286,9 @@ class _Reader:
             self.remarks.append(f"{counted(idle, 'consumer')} without allocations: left out")
         return {
             uuid: AllocationSet(
-                known.get(uuid) or Consumer(uuid, NO_PROJECT, NO_PROJECT, UNKNOWN_TYPE), allocations
+                known.get(uuid) or Consumer(uuid, NO_PROJECT, NO_PROJECT, UNKNOWN_TYPE),
+                allocations,
+                written.get(uuid, {}),
             )
             for uuid, allocations in amounts.items()
         }

@@ -68,6 +68,7 @@ from moorage.domain.changes.moorage_records import (
 )
 from moorage.domain.changes.providers import (
     AdoptAllocations,
+    AdoptNames,
     AdoptProviders,
     CreateProvider,
     CreateResourceClass,
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OPEN",
     "AdoptAllocations",
+    "AdoptNames",
     "AdoptProviders",
     "BindAllocations",
     "BoundHeld",
@@ -175,6 +177,7 @@ Change: TypeAlias = (
     | TakeHold
     | EndBookings
     | BindAllocations
+    | AdoptNames
     | AdoptProviders
     | AdoptAllocations
     | PutEnsemble

@@ -6,17 +6,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moorage.domain.content import AllocationSet
+    from moorage.domain.period import Instant
     from moorage.domain.providers import Inventory, ResourceProvider
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptNames:
+    """Write resource classes and traits as another Placement service has them.
+
+    Standard names may be newer than those that this program knows. Each is given with the time of
+    its last change; 0 is now for a new one, and no change for another. InvalidDescription.
+    """
+
+    classes: Mapping[str, Instant]
+    traits: Mapping[str, Instant]
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptProviders:
-    """Write providers as another Placement service has them, generations included.
+    """Write providers as another Placement service has them, generations and times included.
 
     Parents come before their children or are there. Those in `known` that exist are made equal:
-    name, parent, inventories, traits, aggregates and generation. Any other must be new: one
-    created by others meanwhile would be lost.
+    name, parent, inventories, traits, aggregates, generation and times (0: now). Any other must
+    be new: one created by others meanwhile would be lost.
     DuplicateName, UnknownName (parent, class or trait), InventoryInUse.
     """
 
@@ -29,7 +44,8 @@ class AdoptAllocations:
     """Write consumers' whole sets of allocations as another Placement service has them.
 
     The consumers have none before. Consumer generations are written as given, provider generations
-    stay. Nothing is judged: what another ledger has acknowledged is a fact, overages included.
+    stay, and allocations begin when they were written. Nothing is judged: what another ledger has
+    acknowledged is a fact, overages included.
     ConsumerConflict, UnknownName, InvalidDescription.
     """
 

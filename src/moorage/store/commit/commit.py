@@ -81,6 +81,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.TakeHold: holds.take_hold,
         changes.EndBookings: holds.end_bookings,
         changes.BindAllocations: holds.bind_allocations,
+        changes.AdoptNames: names.adopt_names,
         changes.AdoptProviders: adoption.adopt_providers,
         changes.AdoptAllocations: adoption.adopt_allocations,
         changes.PutEnsemble: ensembles.put_ensemble,

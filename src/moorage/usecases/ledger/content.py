@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.content import AllocationSet, Content
-from moorage.domain.resources import is_custom_name
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
@@ -37,13 +36,15 @@ def ledger_content(store: Store, *, advance: Callable[[int], None] = lambda _: N
             one = state.provider
             stock = tuple(sorted(one.inventories, key=lambda item: item.resource_class))
             providers[one.uuid] = replace(one, inventories=stock)
+    classes = {one.name: one.updated_at for one in store.resource_classes()}
+    traits = {one.name: one.updated_at for one in store.traits()}
     return Content(
         providers=providers,
         consumers=_sets(store, advance),
-        resource_classes=tuple(
-            one.name for one in store.resource_classes() if is_custom_name(one.name)
-        ),
-        traits=frozenset(one.name for one in store.traits() if is_custom_name(one.name)),
+        resource_classes=tuple(classes),
+        traits=frozenset(traits),
+        class_times=classes,
+        trait_times=traits,
     )
 
 

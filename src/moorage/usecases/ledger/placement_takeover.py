@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import (
     AdoptAllocations,
+    AdoptNames,
     AdoptProviders,
     Changeset,
-    CreateResourceClass,
-    CreateTrait,
     DeleteAllocations,
     DeleteProvider,
     PutTopology,
@@ -31,16 +30,18 @@ from moorage.domain.content import (
     differences,
     parents_first,
 )
-from moorage.domain.errors import Conflict, UnknownName
+from moorage.domain.errors import Conflict
+from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
 from moorage.usecases.ledger.content import ledger_content, topology_content
 from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from moorage.domain.changes import Change
     from moorage.domain.content import Content, Difference
+    from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
     from moorage.usecases.ports import Caller, Store
 
@@ -77,6 +78,18 @@ class TakeoverPlan:
         return [one.subject for one in self.differences if (one.kind, one.way) == (kind, way)]
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was found that needs no decision, as sentences."""
+        found = list(self.source.remarks)
+        for kind in (CLASS, TRAIT):
+            names = self.subjects(kind, DifferenceWay.MISSING)
+            unknown = sorted(name for name in names if not is_custom_name(name))
+            if unknown:
+                told = f"{kind} names newer than this program's, taken over as they are"
+                found.append(f"{told}: {', '.join(unknown)}")
+        return tuple(found)
+
+    @property
     def steps(self) -> int:
         """Number of providers and consumers to write, for a progress bar."""
         kinds = (PROVIDER, CONSUMER)
@@ -98,27 +111,14 @@ def plan(
 
     Raises:
         Forbidden: the caller is no operator.
-        UnknownName: the source uses a standard class or trait that the ledger does not have.
     """
     require_operator(caller)
-    _check_names(store, source)
     ledger = ledger_content(store)
     found = tuple(differences(source, ledger))
     known = topology_content(store.snapshot().topology)
     fresh = None if topology is None or topology_content(topology) == known else topology
     replaces = fresh is not None and known != topology_content(EMPTY)
     return TakeoverPlan(source, ledger, found, fresh, replaces)
-
-
-def _check_names(store: Store, source: Content) -> None:
-    classes = {one.name for one in store.resource_classes()} | set(source.resource_classes)
-    traits = {one.name for one in store.traits()} | source.traits
-    for one in source.providers.values():
-        for item in one.inventories:
-            if item.resource_class not in classes:
-                raise UnknownName("resource class", item.resource_class, path=one.name)
-        for name in sorted(one.traits - traits):
-            raise UnknownName("trait", name, path=one.name)
 
 
 def check(planned: TakeoverPlan, permission: TakeoverPermission) -> None:
@@ -182,18 +182,11 @@ def _steps(
     planned: TakeoverPlan, permission: TakeoverPermission
 ) -> Iterator[tuple[tuple[Change, ...], int]]:
     source = planned.source
-    missing = set(planned.subjects(CLASS, DifferenceWay.MISSING))
-    yield (
-        (
-            *(
-                CreateResourceClass(n, exist_ok=True)
-                for n in source.resource_classes
-                if n in missing
-            ),
-            *(CreateTrait(name) for name in planned.subjects(TRAIT, DifferenceWay.MISSING)),
-        ),
-        0,
+    names = AdoptNames(
+        _moved(source.class_times, planned.ledger.class_times, source.resource_classes),
+        _moved(source.trait_times, planned.ledger.trait_times, source.traits),
     )
+    yield ((names,) if names.classes or names.traits else ()), 0
     touched = (
         planned.subjects(PROVIDER, DifferenceWay.OTHERWISE),
         planned.subjects(CONSUMER, DifferenceWay.OTHERWISE),
@@ -210,6 +203,18 @@ def _steps(
         yield from _pages(planned)
     if planned.topology is not None:
         yield (PutTopology(planned.topology),), 0
+
+
+def _moved(
+    theirs: Mapping[str, Instant], ours: Mapping[str, Instant], names: Iterable[str]
+) -> dict[str, Instant]:
+    """The names that the ledger lacks, or has with another time; 0: the source tells none."""
+    found = {}
+    for name in names:
+        at = theirs.get(name, 0)
+        if name not in ours or at not in {0, ours[name]}:
+            found[name] = at
+    return found
 
 
 def _pages(planned: TakeoverPlan) -> Iterator[tuple[tuple[Change, ...], int]]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.store.commit.batch import Batch
 
 _p, _b, _c = tables.providers.c, tables.bookings.c, tables.consumers.c
+_i = tables.inventories.c
 _NEW_PROVIDERS = insert(tables.providers)
 _NEW_INVENTORIES = insert(tables.inventories)
 _NEW_PROVIDER_TRAITS = insert(tables.provider_traits)
@@ -42,10 +43,15 @@ _NEW_CONSUMERS = insert(tables.consumers)
 _NEW_BOOKINGS = insert(tables.bookings)
 _KNOWN = select(_p.uuid).where(_p.uuid.in_(bindparam("some", expanding=True)))
 _NAMED = select(_p.name).where(_p.name.in_(bindparam("some", expanding=True)))
-_SET_GENERATION = (
+_SET_COUNTERS = (
     update(tables.providers)
     .where(_p.uuid == bindparam("of"))
-    .values(generation=bindparam("generation"))
+    .values({name: bindparam(name) for name in ("generation", "created_at", "updated_at")})
+)
+_SET_TIME = (
+    update(tables.inventories)
+    .where(_i.provider == bindparam("of"), _i.resource_class == bindparam("class"))
+    .values(updated_at=bindparam("at"))
 )
 _CONSUMERS = select(_c.uuid, _c.generation, _c.project_id).where(
     _c.uuid.in_(bindparam("some", expanding=True))
@@ -111,14 +117,21 @@ def _rename(batch: Batch, kept: Sequence[ResourceProvider]) -> None:
 
 
 def _make_equal(batch: Batch, one: ResourceProvider) -> None:
-    """One that exists, by the changes that others use; then it gets the generation it has."""
+    """One that exists, by the changes that others use; then it gets generation and times."""
     update_provider(batch, UpdateProvider(one.uuid, one.name, one.parent_uuid, set_parent=True))
     put_inventories(batch, PutInventories(one.uuid, one.inventories, None, replace_all=True))
     put_traits(batch, PutTraits(one.uuid, one.traits, None))
     put_aggregates(batch, PutAggregates(one.uuid, one.aggregates, None))
     del batch.bumps[one.uuid]
-    generation = {"of": one.uuid, "generation": one.generation}
-    batch.connection.execute(_SET_GENERATION, generation)
+    counters = {"of": one.uuid, "generation": one.generation, **_times(batch, one)}
+    batch.connection.execute(_SET_COUNTERS, counters)
+    dated = [
+        {"of": one.uuid, "class": item.resource_class, "at": item.updated_at}
+        for item in one.inventories
+        if item.updated_at
+    ]
+    if dated:
+        batch.connection.execute(_SET_TIME, dated)
     batch.forget_provider(one.uuid)
 
 
@@ -137,7 +150,11 @@ def _create(batch: Batch, fresh: Sequence[ResourceProvider]) -> None:
     _insert(
         batch,
         _NEW_INVENTORIES,
-        [rows.inventory_columns(one.uuid, i, batch.now) for one in fresh for i in one.inventories],
+        [
+            rows.inventory_columns(one.uuid, item, item.updated_at or batch.now)
+            for one in fresh
+            for item in one.inventories
+        ],
     )
     _insert(
         batch,
@@ -185,9 +202,14 @@ def _columns(batch: Batch, one: ResourceProvider, root: str) -> dict[str, object
         "offered_by": one.offered_by,
         "generation": one.generation,
         "revision": 0,
-        "created_at": batch.now,
-        "updated_at": batch.now,
+        **_times(batch, one),
     }
+
+
+def _times(batch: Batch, one: ResourceProvider) -> dict[str, object]:
+    """When it was made and written last, as far as its source knows; else now."""
+    updated = one.updated_at or one.created_at or batch.now
+    return {"created_at": one.created_at or updated, "updated_at": updated}
 
 
 def _insert(batch: Batch, statement: Insert, values: Sequence[dict[str, Any]]) -> None:
@@ -273,7 +295,7 @@ def _bookings(batch: Batch, one: AllocationSet) -> Iterator[list[dict[str, objec
                 one.consumer.uuid,
                 provider,
                 amounts,
-                Period(batch.now, FOREVER),
+                Period(min(one.written_at.get(provider, batch.now), batch.now), FOREVER),
                 BookingState.ALLOCATED,
                 binding=Binding.BOUND,
             )

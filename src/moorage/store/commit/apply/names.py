@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select, update
 
 from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotFound
-from moorage.domain.resources import is_custom_name
+from moorage.domain.resources import NAME, is_custom_name
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Table
+
     from moorage.domain.changes import (
+        AdoptNames,
         CreateResourceClass,
         CreateTrait,
         DeleteResourceClass,
@@ -34,9 +40,42 @@ def _custom_class(batch: Batch, name: str) -> Any:  # noqa: ANN401 - a row of `r
     row = batch.connection.execute(select(_classes).where(_classes.c.name == name)).one_or_none()
     if row is None:
         raise NotFound("resource class", name)
-    if row.place is not None:
+    if not is_custom_name(name):
         raise InvalidDescription(f"cannot change standard resource class {name}", path="name")
     return row
+
+
+def adopt_names(batch: Batch, change: AdoptNames) -> None:
+    """See `AdoptNames`.
+
+    Raises:
+        InvalidDescription: a name that Placement's API cannot have.
+    """
+    for table, kind, given in (
+        (_classes, "resource class", change.classes),
+        (tables.traits, "trait", change.traits),
+    ):
+        odd = sorted(name for name in given if NAME.fullmatch(name) is None)
+        if odd:
+            raise InvalidDescription(f"no name of a {kind}: {', '.join(odd)}", path="name")
+        there = {name for some in chunks(given) for name in _there(batch, table, some)}
+        fresh = [
+            {"name": name, "updated_at": at or batch.now}
+            for name, at in given.items()
+            if name not in there
+        ]
+        if fresh:
+            batch.connection.execute(insert(table), fresh)
+        for name in there:
+            if given[name]:
+                batch.connection.execute(
+                    update(table).where(table.c.name == name).values(updated_at=given[name])
+                )
+    batch.forget_names()
+
+
+def _there(batch: Batch, table: Table, names: Sequence[str]) -> Iterable[str]:
+    return batch.connection.scalars(select(table.c.name).where(table.c.name.in_(names)))
 
 
 def create_resource_class(batch: Batch, change: CreateResourceClass) -> None:
