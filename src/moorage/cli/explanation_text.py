@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.cli.times import length, minute, period
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 
 WIDE: Final = 100
@@ -72,11 +72,22 @@ def _conflict(lead: str, conflict: Mapping[str, Any]) -> list[str]:
     if not items:
         return []
     kind = lead + ("conflict (minimal):" if conflict.get("minimal") else "conflict:")
+    stated = {str(item["needs"]).partition(" ")[0] for item in items if item.get("needs")}
+    items = [_with_number(item, stated) for item in items]
     if len(items) <= 2:  # noqa: PLR2004 - need and fact
         return [f"{kind} " + "  <->  ".join(side(item) for item in items)]
     needs = [side(item) for item in items if "topology" not in item]
     facts = [side(item) for item in items if "topology" in item]
     return [kind, *(f"  {need}" for need in needs), *(f"  <->  {fact}" for fact in facts)]
+
+
+def _with_number(item: Mapping[str, Any], stated: Collection[str]) -> Mapping[str, Any]:
+    """A fact with the number needed, if no need begins with it or what there is is rounded."""
+    have, needed = item.get("have"), item.get("needed")
+    plain = isinstance(have, int) or have == "0"
+    if needed is None or (plain and (str(needed) in stated or needed == 1)):
+        return item
+    return {**item, "have": f"{have}, fewer than {needed}"}
 
 
 def _relaxations(relaxations: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -94,7 +105,8 @@ def _relaxations(relaxations: Sequence[Mapping[str, Any]]) -> list[str]:
 def side(item: Mapping[str, Any]) -> str:
     """One side of a conflict: a policy or role with its needs, or a fact of the fleet."""
     if "topology" in item:
-        return f"{item['topology']}: {item.get('have')}"
+        have = item.get("have")
+        return str(item["topology"]) if have is None else f"{item['topology']}: {have}"
     kind, name = next(
         ((key, value) for key, value in item.items() if key not in {"needs", "have"}), ("", "?")
     )
@@ -113,6 +125,8 @@ def relaxation(item: Mapping[str, Any]) -> str:
     if "lease" in change:
         return f"--priority {change['priority'][1]}: {item.get('result', 'fits now')}"
     subject = change.pop("policy", None) or change.pop("member", None) or "?"
+    if (number := change.pop("alternative", None)) is not None:
+        subject = f"{subject} alternative {number}"
     changes = ", ".join(f"{name} {_step(value)}" for name, value in change.items())
     result = item.get("result", "fits now")
     return f"{subject} {changes}" if result == _THEN else f"{subject} {changes}: {result}"

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,9 +40,12 @@ class EnsembleChange:
     field: str
     before: object
     after: object
+    alternative: int = 0
+    """Of subject `member`: which of the role's alternatives it changes, from 1; 0: the role."""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.field} {self.before}->{self.after}"
+        where = f"{self.name} alternative {self.alternative}" if self.alternative else self.name
+        return f"{where} {self.field} {self.before}->{self.after}"
 
 
 class Stage(StrEnum):
@@ -105,17 +108,27 @@ class Element:
         return self.name if self.kind in _BY_NAME else f"{self.kind} of {self.name}"
 
 
+class Fact(NamedTuple):
+    """What a conflict runs into: a number of something that is there, or a sentence."""
+
+    text: str
+    have: int | None
+    """None: the text says it all."""
+    needed: int | None = None
+    """More than there is; None: the number contradicts nothing by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Elements that cannot hold together on this fleet at this revision.
 
-    `needs` says, per element, what it demands; `facts` are the numbers of the fleet it runs
-    into. `minimal` is True when it was proved that every proper subset can hold.
+    `needs` says, per element, what it demands; `facts` are what of the fleet it runs into.
+    `minimal` is True when it was proved that every proper subset can hold.
     """
 
     elements: tuple[Element, ...]
     needs: tuple[str, ...]
-    facts: tuple[tuple[str, int], ...] = ()
+    facts: tuple[Fact, ...] = ()
     minimal: bool = True
 
 

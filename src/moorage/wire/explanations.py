@@ -40,6 +40,9 @@ class ConflictPart(Struct, frozen=True, omit_defaults=True):
     topology: str | None = None
     needs: str | None = None
     have: int | str | None = None
+    """How many there are; null where `topology` says it all."""
+    needed: int | None = None
+    """More than there are; null where the number contradicts nothing by itself."""
 
 
 class Conflict(Struct, frozen=True):

@@ -148,8 +148,7 @@ def test_a_refusal_names_what_is_scarce(service: Service) -> None:
     assert error["explanation"]["conflict"] == [
         {"resources": "data", "needs": "100 DISK_GB for each of 4 x data"},
         {"traits": "data", "needs": "providers with CUSTOM_SSD for 4 x data"},
-        {"topology": "providers usable for data", "have": 1},
-        {"topology": "DISK_GB there on the empty fleet for data", "have": 300},
+        {"topology": "DISK_GB of providers usable for data when empty", "have": 300, "needed": 400},
     ]
     changes = [one["change"] for one in error["explanation"]["relaxations"]]
     assert {"member": "data", "count": [4, 3]} in changes

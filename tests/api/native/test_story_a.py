@@ -127,7 +127,7 @@ def test_growth_that_cannot_be_names_a_minimal_conflict(
     assert (why["verdict"], why["stage"], why["minimal"]) == ("infeasible", "policy", True)
     assert why["conflict"] == [
         {"policy": "db-ha", "needs": "4 racks for 4 x db (max 1 per rack)"},
-        {"topology": "racks usable for m1.xlarge", "have": 3},
+        {"topology": "racks usable for m1.xlarge", "have": 3, "needed": 4},
     ]
     assert [(one["change"], one["verified"]) for one in why["relaxations"]] == [
         ({"policy": "db-ha", "keep": [3, 2]}, True),

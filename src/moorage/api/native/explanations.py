@@ -154,11 +154,21 @@ def explanation_view(
 def conflict_parts(call: Call, conflict: domain.Conflict) -> list[wire.ConflictPart]:
     """Both sides of a conflict: what each element needs, and the facts it conflicts with."""
     needs = [
-        wire.ConflictPart(**{element.kind: _named(call, element)}, needs=need)
+        msgspec.structs.replace(_part(call, element), needs=need)
         for element, need in zip(conflict.elements, conflict.needs, strict=True)
     ]
-    facts = [wire.ConflictPart(topology=name, have=_count(call, n)) for name, n in conflict.facts]
+    # Those kept by an older version are pairs.
+    facts = [_fact(call, domain.Fact(*one)) for one in conflict.facts]
     return [*needs, *facts]
+
+
+def _part(call: Call, element: domain.Element) -> wire.ConflictPart:
+    return msgspec.convert({element.kind: _named(call, element)}, wire.ConflictPart)
+
+
+def _fact(call: Call, fact: domain.Fact) -> wire.ConflictPart:
+    have = None if fact.have is None else _count(call, fact.have)
+    return wire.ConflictPart(topology=fact.text, have=have, needed=fact.needed)
 
 
 def relaxation_view(relaxation: domain.Relaxation) -> wire.Relaxation:
@@ -168,6 +178,8 @@ def relaxation_view(relaxation: domain.Relaxation) -> wire.Relaxation:
         change.subject: change.name,
         change.field: [change.before, change.after],
     }
+    if change.alternative:
+        written["alternative"] = change.alternative
     return wire.Relaxation(
         change=written, cost=relaxation.cost, verified=relaxation.verified, result=relaxation.result
     )

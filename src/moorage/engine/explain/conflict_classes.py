@@ -43,7 +43,7 @@ def binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str
         policy_view=view_without(built, aside),
     )
     needed = {
-        role.name: frozenset(role.resources)
+        role.name: frozenset(name for one in role.choices for name in one.resources)
         for role in bare.roles
         if Element(RESOURCES, role.name) in conflict
     }
@@ -90,6 +90,10 @@ def _binding_groups(
         if element.kind != DEVICES:
             continue
         role = next(one for one in bare.roles if one.name == element.name)
+        if role.alternatives:
+            names = (group.name for one in role.choices for group in one.groups)
+            found[groups_key(role.name)] = frozenset(names)
+            continue
         for group in role.groups:
             less = without_group(role, group.name)
             roles = tuple(less if one.name == role.name else one for one in bare.roles)
@@ -103,8 +107,9 @@ def _binding_groups(
 def _limited_to(role: Role, classes: frozenset[str] | None) -> Role:
     if classes is None:
         return role
+    others = tuple(_limited_to(one, classes) for one in role.alternatives)
     kept = {name: amount for name, amount in role.resources.items() if name in classes}
-    return replace(role, resources=MappingProxyType(kept))
+    return replace(role, resources=MappingProxyType(kept), alternatives=others)
 
 
 def _problem_of(built: BuiltProblem, request: EnsembleRequest) -> Callable[[], Problem]:

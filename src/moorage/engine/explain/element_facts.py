@@ -1,27 +1,28 @@
-"""Texts and numbers of an explanation: what each element demands, and what the fleet has."""
+"""What each element of a conflict demands, as text, and how many hosts policies reject."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.engine.explain.conflict_classes import groups_key
-from moorage.engine.explain.elements import AGGREGATES, CLOSED, DEVICES, POLICY, RESOURCES
+from moorage.engine.explain.conflict_facts import Binding, giver
+from moorage.engine.explain.elements import AGGREGATES, CLOSED, DEVICES, POLICY, RESOURCES, TRAITS
 from moorage.engine.joint.domain_counters import closed_domains
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.engine.joint.problem_index import index_problem
 from moorage.policies.primitives import Apart, AtMost, NeverOn, OnlyOn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.explain import Element
-    from moorage.domain.topology import Level
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
     from moorage.policies.rules import PolicyRule
@@ -34,39 +35,50 @@ _MAX_EDGES = 3
 _MAX_MEMBERS = 4
 
 
-Binding: TypeAlias = "Mapping[str, frozenset[str]]"
-"""Role -> the resource classes of it that a conflict needs; see `conflicts.binding_classes`."""
-
-
 def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
     """The demand of one element as text; of resources only the binding classes."""
     if element.kind == CLOSED:
         return ""
     if element.kind == POLICY:
         return _policy_demand(built, _rule(built, element.name))
-    role = _role(built, element.name)
+    role = next(role for role in built.request.roles if role.name == element.name)
     request = built.request
     count = sum(m.role == role.name and m not in request.fixed for m in request.members)
     who = f"{count} x {role.name}"
-    if element.kind == RESOURCES:
-        requested = sorted(role.resources.items())
-        amounts = ", ".join(f"{n} {name}" for name, n in requested if name in binding[role.name])
-        return f"{amounts} for each of {who}"
-    if element.kind == DEVICES:
-        return f"{_device_demand(role, binding[groups_key(role.name)])} for each of {who}"
-    where = f"{_giver(role)}s"
-    if element.kind == AGGREGATES:
-        groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
-        return f"{where} of aggregate {groups} for {who}"
-    traits = ["|".join(sorted(one)) for one in role.required]
-    traits += sorted(role.root_required)
-    traits += [f"not {name}" for name in sorted(role.forbidden)]
-    return f"{where} with {', '.join(traits)} for {who}"
+    demand = _DEMANDS[element.kind]
+    texts = [demand(one, binding) for one in role.choices]
+    if len(set(texts)) == 1:
+        del texts[1:]
+    said = [f"{text} (alternative {n})" if n else text for n, text in enumerate(texts)]
+    link = "for each of" if element.kind in {RESOURCES, DEVICES} else "for"
+    return f"{' or '.join(said)} {link} {who}"
 
 
-def _giver(role: Role) -> str:
-    """What gives a member its resources."""
-    return "provider" if role.of_one_provider else "host"
+def _resources(role: Role, binding: Binding) -> str:
+    bound = sorted(role.resources.keys() & binding[role.name])
+    return ", ".join(f"{role.resources[name]} {name}" for name in bound) or "nothing"
+
+
+def _devices(role: Role, binding: Binding) -> str:
+    return _device_demand(role, binding[groups_key(role.name)]) or "no devices"
+
+
+def _aggregates(role: Role, _: Binding) -> str:
+    groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
+    return f"{giver(role)}s of aggregate {groups}" if groups else f"any {giver(role)}s"
+
+
+def _traits(role: Role, _: Binding) -> str:
+    has = ["|".join(sorted(one)) for one in role.required] + sorted(role.root_required)
+    parts = [f"with {', '.join(has)}"] if has else []
+    parts += [f"without {', '.join(sorted(role.forbidden))}"] if role.forbidden else []
+    return f"{giver(role)}s {' and '.join(parts)}" if parts else f"any {giver(role)}s"
+
+
+_DEMANDS: Final = MappingProxyType(
+    {RESOURCES: _resources, DEVICES: _devices, AGGREGATES: _aggregates, TRAITS: _traits}
+)
+"""Kind of element -> what one choice of a role demands."""
 
 
 def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
@@ -106,132 +118,6 @@ def _compliant_members(
     """The members of an edge that do not violate the policy already."""
     breaking = built.standing[rule.statement.name].members
     return tuple(member for member in edge if member not in breaking)
-
-
-def fleet_facts(
-    built: BuiltProblem, elements: tuple[Element, ...], binding: Binding
-) -> tuple[tuple[str, int], ...]:
-    """Facts: the number of hosts and domains, and the free amounts, for these elements."""
-    found: dict[str, int] = {}
-    for element in elements:
-        if element.kind == CLOSED:
-            continue
-        if element.kind == POLICY:
-            rule = _rule(built, element.name)
-            roles = dict.fromkeys(m.role for edge in rule.edges for m in edge)
-            excluded = _excluded_hosts(built, element.name)
-            for level in dict.fromkeys(_levels(built, element.name)) or (None,):
-                found |= {
-                    _label(built, level, role): _usable(built, level, role, excluded)
-                    for role in roles
-                }
-            found |= {} if excluded else _named_hosts(built, rule)
-        else:
-            label = _label(built, None, element.name)
-            found[label] = _usable(built, None, element.name)
-            if element.kind == RESOURCES:
-                found |= _free(built, element.name, binding[element.name])
-            if element.kind == DEVICES:
-                groups = binding[groups_key(element.name)]
-                found |= _device_facts(built, _role(built, element.name), groups)
-    return tuple(found.items())
-
-
-def _named_hosts(built: BuiltProblem, rule: PolicyRule) -> dict[str, int]:
-    """How many hosts a policy on named hosts leaves, ignoring everything else.
-
-    For the member to be placed with the fewest hosts, by all its primitives together.
-    """
-    problem = built.problem
-    left: dict[MemberName, Bools] = {}
-    for one in problem.primitives:
-        if one.policy == rule.statement.name and isinstance(one, OnlyOn | NeverOn):
-            mask = permitted_hosts(one, len(problem.hosts))[: problem.host_count]
-            for member in one.members:
-                left[member] = left.get(member, mask) & mask
-    moving = [mask for member, mask in left.items() if member not in built.request.fixed]
-    counts = [int(mask.sum()) for mask in moving or left.values()]
-    return {f"hosts that {rule.statement.name} leaves": min(counts)} if counts else {}
-
-
-def _levels(built: BuiltProblem, policy: str) -> Iterator[Level]:
-    for one in built.problem.primitives:
-        if one.policy == policy and not isinstance(one, OnlyOn | NeverOn):
-            yield one.level
-
-
-def _label(built: BuiltProblem, level: Level | None, role_name: str) -> str:
-    role = _role(built, role_name)
-    return f"{level or _giver(role)}s usable for {role.flavor or role.name}"
-
-
-def _excluded_hosts(built: BuiltProblem, policy: str) -> frozenset[int]:
-    """Rows of the hosts on which a policy is violated, if the other members must avoid them."""
-    if not _excludes_violated_domains(built, policy):
-        return frozenset()
-    named = (one for one in built.problem.primitives if one.policy == policy)
-    return frozenset().union(*(one.hosts for one in named if isinstance(one, NeverOn)))
-
-
-def _usable(
-    built: BuiltProblem, level: Level | None, role_name: str, excluded: frozenset[int] = frozenset()
-) -> int:
-    """Number of hosts, or domains of a level, that have room for the role or hold it already.
-
-    Hosts in `excluded` do not count.
-    """
-    problem = built.problem
-    mask = _allowed(built, role_name)
-    mine = (problem.fixed >= 0) & np.isin(problem.role_of, _role_numbers(built, role_name))
-    mask[problem.fixed[mine]] = True
-    mask[list(excluded)] = False
-    if level is None:
-        return int(mask.sum())
-    domains = np.unique(problem.domains[level][: len(mask)][mask])
-    return int((domains >= 0).sum())
-
-
-def _role_numbers(built: BuiltProblem, name: str) -> list[int]:
-    """The roles of the problem that stand for a role of the request: one for each alternative."""
-    names = (name,) if built.alternatives is None else built.alternatives.roles[name]
-    roles = built.problem.roles
-    return [roles.index(one) for one in names if one in roles]
-
-
-def _allowed(built: BuiltProblem, name: str) -> Bools:
-    """[H] hosts that are allowed for a member of the role, as whichever alternative."""
-    every = built.problem.allowed[:, : built.problem.host_count]
-    return np.asarray(every[_role_numbers(built, name)].any(axis=0))
-
-
-def _free(built: BuiltProblem, role_name: str, classes: frozenset[str]) -> dict[str, int]:
-    """The total free amounts of the classes on the hosts usable for the role."""
-    problem = built.problem
-    usable = _allowed(built, role_name)
-    free = "there on the empty fleet" if built.terrain.emptied else "free there"
-    return {
-        f"{name} {free} for {_role(built, role_name).flavor or role_name}": _amount(
-            built, role_name, usable, name, k
-        )
-        for k, name in enumerate(problem.classes)
-        if name in classes
-    }
-
-
-def _amount(built: BuiltProblem, role_name: str, usable: Bools, name: str, k: int) -> int:
-    """What is free of a class for a role on some hosts; what several share counts once."""
-    proof = built.problem.proof
-    if proof is None or name not in proof.devices.classes:
-        return int(np.maximum(built.problem.free[: len(usable), k][usable], 0).sum())
-    devices = proof.devices
-    row, position, borrowed = devices.accessible
-    number, gives = devices.classes.index(name), np.zeros(len(row), dtype=np.bool_)
-    for role in _role_numbers(built, role_name):
-        for slot in proof.requirements[role].slots:
-            if any(one == number for one, _ in slot.amounts):
-                gives |= np.where(borrowed, slot.lends[position], slot.own[position])
-    free = devices.free[np.unique(position[usable[row] & gives]), number]
-    return int(np.maximum(free, 0).sum())
 
 
 def _rule(built: BuiltProblem, name: str) -> PolicyRule:
@@ -305,27 +191,3 @@ def _device_demand(role: Role, groups: frozenset[str]) -> str:
     if role.isolate and len(groups) > 1:
         parts.append("each group of a provider of its own")
     return ", ".join(parts)
-
-
-def _device_facts(built: BuiltProblem, role: Role, groups: frozenset[str]) -> dict[str, int]:
-    """Facts: how often each group fits in total, and how many hosts can serve one member."""
-    proof = built.problem.proof
-    if proof is None or role.name not in built.problem.roles:
-        return {}
-    number = built.problem.roles.index(role.name)
-    found = dict(_amounts(built, number, groups))
-    served = proof.single_role(number, 1).feasible
-    found[f"hosts that serve all of one {role.name}"] = int(served.sum())
-    return found
-
-
-def _amounts(built: BuiltProblem, number: int, groups: frozenset[str]) -> Iterator[tuple[str, int]]:
-    proof = built.problem.proof
-    assert proof is not None
-    devices = proof.devices
-    for slot in proof.requirements[number].slots:
-        if slot.group in groups:
-            able = slot.own | slot.lends
-            for k, amount in slot.amounts:
-                whole = np.maximum(devices.free[able, k], 0) // amount
-                yield f"places for {slot.label}", int(whole.sum())

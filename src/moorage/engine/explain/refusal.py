@@ -10,8 +10,9 @@ from moorage.domain import deadline
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.explain import Conflict, Stage
 from moorage.engine.explain.conflict_classes import binding_classes
+from moorage.engine.explain.conflict_facts import conflict_facts
 from moorage.engine.explain.conflicts import DeletionFilter, Oracle
-from moorage.engine.explain.element_facts import demand_text, fleet_facts, policy_rejections
+from moorage.engine.explain.element_facts import demand_text, policy_rejections
 from moorage.engine.explain.elements import POLICY, elements, on_empty_hosts, without_elements
 from moorage.engine.explain.relaxation_candidates import ANY_CHANGE
 from moorage.engine.explain.relaxations import FoundRelaxations, find_relaxations
@@ -139,7 +140,7 @@ def _conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
     return Conflict(
         elements=core.elements,
         needs=tuple(demand_text(built, one, classes) for one in core.elements),
-        facts=fleet_facts(built, core.elements, classes),
+        facts=conflict_facts(built, core.elements, classes),
         minimal=core.minimal,
     )
 

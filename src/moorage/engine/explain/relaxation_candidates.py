@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.domain.disclosure import EXACT
 from moorage.domain.ensembles import MemberName
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _FILTER_COST = 3
 SOFT_COST = 10
+_FieldChange: TypeAlias = tuple[str, object, object]
+"""A field, and its value before and after."""
 _SINGLE_STEPS = 4
 """Steps up to here are tried one by one."""
 
@@ -211,52 +213,43 @@ class ChangeProposals:
         )
 
     def fewer_filters(self) -> Iterator[RelaxationCandidate]:
-        """One required or forbidden trait, or one aggregate rule, less."""
+        """One required or forbidden trait, or one aggregate rule, less, of one choice of a role."""
         for role in self.roles:
-            if (TRAITS, role.name) in self.elements:
-                for i in range(len(role.required)):
-                    rest = (*role.required[:i], *role.required[i + 1 :])
-                    yield self._filtered(role, replace(role, required=rest), "required")
-                for trait in sorted(role.forbidden):
-                    new = replace(role, forbidden=role.forbidden - {trait})
-                    yield self._filtered(role, new, "forbidden")
-                for trait in sorted(role.root_required):
-                    new = replace(role, root_required=role.root_required - {trait})
-                    yield self._filtered(role, new, "root_required")
-            if (DEVICES, role.name) in self.elements:
-                yield from self._fewer_devices(role)
-            if (AGGREGATES, role.name) in self.elements:
-                for i in range(len(role.member_of)):
-                    rest = (*role.member_of[:i], *role.member_of[i + 1 :])
-                    yield self._filtered(role, replace(role, member_of=rest), "member_of")
+            for number, choice in enumerate(role.choices):
+                for fields, new in self._fewer_of(role.name, choice):
+                    yield self._changed(role, number, new, *fields)
 
-    def _fewer_devices(self, role: Role) -> Iterator[RelaxationCandidate]:
-        """A group that need not be in the subtree of the own resources, or one group less."""
-        for group in role.groups:
-            if group.beside:
-                apart = tuple(
-                    replace(one, beside=False) if one is group else one for one in role.groups
+    def _fewer_of(self, name: str, role: Role) -> Iterator[tuple[_FieldChange, Role]]:
+        """What a choice of a role may do without: the change of a field, and the changed choice."""
+        if (TRAITS, name) in self.elements:
+            for i in range(len(role.required)):
+                rest = (*role.required[:i], *role.required[i + 1 :])
+                yield _filtered(role, replace(role, required=rest), "required")
+            for trait in sorted(role.forbidden):
+                yield _filtered(
+                    role, replace(role, forbidden=role.forbidden - {trait}), "forbidden"
                 )
-                change = EnsembleChange(
-                    "member", role.name, f"{group.name} same_subtree", before=True, after=False
-                )
-                yield self._changed(role, replace(role, groups=apart), change)
-            change = EnsembleChange("member", role.name, f"{group.kind} {group.name}", 1, 0)
-            yield self._changed(role, without_group(role, group.name), change)
+            for trait in sorted(role.root_required):
+                new = replace(role, root_required=role.root_required - {trait})
+                yield _filtered(role, new, "root_required")
+        if (DEVICES, name) in self.elements:
+            yield from _fewer_devices(role)
+        if (AGGREGATES, name) in self.elements:
+            for i in range(len(role.member_of)):
+                rest = (*role.member_of[:i], *role.member_of[i + 1 :])
+                yield _filtered(role, replace(role, member_of=rest), "member_of")
 
-    def _changed(self, old: Role, new: Role, change: EnsembleChange) -> RelaxationCandidate:
-        roles = tuple(new if role is old else role for role in self.request.roles)
+    def _changed(
+        self, role: Role, number: int, new: Role, field: str, before: object, after: object
+    ) -> RelaxationCandidate:
+        others = list(role.alternatives)
+        if number:
+            others[number - 1] = new
+            new = role
+        changed = replace(new, alternatives=tuple(others))
+        roles = tuple(changed if one is role else one for one in self.request.roles)
+        change = EnsembleChange("member", role.name, field, before, after, number)
         return RelaxationCandidate(change, _FILTER_COST, replace(self.request, roles=roles))
-
-    def _filtered(self, old: Role, new: Role, field: str) -> RelaxationCandidate:
-        change = EnsembleChange(
-            "member",
-            old.name,
-            field,
-            _filter_texts(getattr(old, field)),
-            _filter_texts(getattr(new, field)),
-        )
-        return self._changed(old, new, change)
 
     def preferred_policies(self) -> Iterator[RelaxationCandidate]:
         """Make a required policy preferred."""
@@ -271,6 +264,22 @@ class ChangeProposals:
         policies = tuple(new if one is old else one for one in self.request.policies)
         restated = self.request.restated | {new.name}
         return replace(self.request, policies=policies, restated=restated)
+
+
+def _fewer_devices(role: Role) -> Iterator[tuple[_FieldChange, Role]]:
+    """A group that need not be in the subtree of the own resources, or one group less."""
+    for group in role.groups:
+        if group.beside:
+            apart = tuple(
+                replace(one, beside=False) if one is group else one for one in role.groups
+            )
+            yield (f"{group.name} same_subtree", True, False), replace(role, groups=apart)
+        yield (f"{group.kind} {group.name}", 1, 0), without_group(role, group.name)
+
+
+def _filtered(old: Role, new: Role, field: str) -> tuple[_FieldChange, Role]:
+    before, after = (_filter_texts(getattr(one, field)) for one in (old, new))
+    return (field, before, after), new
 
 
 def _steps(most: int) -> Iterator[int]:

@@ -121,7 +121,7 @@ class _Search:
         )
 
     def _fitting(self, candidates: Iterable[RelaxationCandidate]) -> list[RelaxationCandidate]:
-        found: dict[tuple[str, str, str, bool], RelaxationCandidate] = {}
+        found: dict[tuple[str, str, int, str, bool], RelaxationCandidate] = {}
         for one in candidates:
             key = _direction(one.change)
             if key in found:
@@ -167,11 +167,11 @@ class _Search:
         return best
 
 
-def _direction(change: EnsembleChange) -> tuple[str, str, str, bool]:
+def _direction(change: EnsembleChange) -> tuple[str, str, int, str, bool]:
     """The field and direction of a change; of changes with equal keys the nearest is enough."""
     before, after = change.before, change.after
     up = isinstance(before, int) and isinstance(after, int) and after > before
-    return change.subject, change.name, change.field, up
+    return change.subject, change.name, change.alternative, change.field, up
 
 
 def fits(built: BuiltProblem, request: EnsembleRequest, oracle: Oracle) -> bool | None:

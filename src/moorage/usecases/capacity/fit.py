@@ -17,8 +17,9 @@ from moorage.domain.period import FOREVER, SECOND, Period, format_instant, from_
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
 from moorage.engine.explain.conflict_classes import binding_classes
+from moorage.engine.explain.conflict_facts import conflict_facts
 from moorage.engine.explain.conflicts import DeletionFilter, Oracle
-from moorage.engine.explain.element_facts import demand_text, fleet_facts
+from moorage.engine.explain.element_facts import demand_text
 from moorage.engine.explain.elements import CLOSED, POLICY
 from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.problem import Outcome, Verdict
@@ -256,13 +257,15 @@ def limiting_factors(
     if core is None:
         return ()
     turns = binding_classes(built, core, oracle)
+    lacking = conflict_facts(built, core.elements, turns)
+    facts = tuple((one.text, one.have) for one in lacking if one.have is not None)
     return _away(env, built, snapshot, oracle, taken) + tuple(
         LimitingFactor(
             policy=one.name if one.kind == POLICY else None,
             role=None if one.kind in {POLICY, CLOSED} else one.name,
             classes=tuple(sorted(turns.get(one.name, ()))) if one.kind == "resources" else (),
             needs=one.name if one.kind == CLOSED else demand_text(built, one, turns),
-            facts=fleet_facts(built, (one,), turns),
+            facts=facts,
         )
         for one in core.elements
     )

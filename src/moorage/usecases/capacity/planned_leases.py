@@ -18,8 +18,9 @@ from moorage.domain.errors import Busy
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.explain.conflict_classes import binding_classes
+from moorage.engine.explain.conflict_facts import conflict_facts
 from moorage.engine.explain.conflicts import DeletionFilter, Oracle
-from moorage.engine.explain.element_facts import demand_text, fleet_facts
+from moorage.engine.explain.element_facts import demand_text
 from moorage.engine.explain.elements import CLOSED, POLICY
 from moorage.engine.joint.build import build
 from moorage.engine.joint.problem import Verdict
@@ -263,14 +264,16 @@ def _why(env: UseCaseEnvironment, built: BuiltProblem) -> str:
     if core is None:
         return "no other places were found"
     turns = binding_classes(built, core, oracle)
+    lacking = conflict_facts(built, core.elements, turns)
     policies = [one for one in core.elements if one.kind == POLICY]
     for one in policies or [one for one in core.elements if one.kind != CLOSED]:
         demand = demand_text(built, one, turns)
         counted = _COUNTED.fullmatch(demand) if one.kind == POLICY else None
-        numbers = fleet_facts(built, (one,), turns)
-        if counted is not None and numbers:
-            return f"needs {counted[1]} {one.name}, {numbers[0][1]} left"
-        told = ", ".join(f"{label}: {number}" for label, number in numbers)
+        if counted is not None and lacking[0].needed is not None:
+            return f"needs {counted[1]} {one.name}, {lacking[0].have} left"
+        told = ", ".join(
+            one.text if one.have is None else f"{one.text}: {one.have}" for one in lacking
+        )
         return f"needs {demand}; {told}" if told else f"needs {demand}"
     return "no other places were found"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.disclosure import EXACT, Disclosure
-from moorage.domain.explain import Conflict, Element, Explanation, Stage
+from moorage.domain.explain import Conflict, Element, Explanation, Fact, Stage
 from moorage.domain.period import FOREVER, SECOND, format_instant
 from moorage.domain.words import counted
 from moorage.engine.explain.conflicts import Oracle
@@ -141,7 +141,8 @@ def _conflict(
     recipient = Recipient(env.limits.disclosure, built.request.project_id, operator=operator)
     others = (Element(BOOKED, name) for name in named)
     elements = (*recipient.leases(leases, ends=True), *others, *more)
-    return Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
+    facts = tuple(Fact(what, count) for what, count in counts)
+    return Conflict(elements, ("",) * len(elements), facts, minimal=False)
 
 
 def _where(places: int) -> str:
