@@ -15,13 +15,17 @@ from moorage.domain.changes import (
     Changeset,
     CreateProvider,
     PutBookings,
+    PutEnsemble,
     PutInventories,
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
+from moorage.domain.ensembles import Ensemble, Role
 from moorage.domain.errors import BadConfiguration, ConsumerConflict
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
+from moorage.domain.quotas import QuotaName
+from moorage.domain.shares import Share, ShareState
 from moorage.store import open_store
 from moorage.store.opening import connect
 from moorage.store.schema import tables
@@ -91,6 +95,29 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
     store.close()
     again = open_store(new_database_url)
     assert (again.held("project"), again.held("other"), again.held(None)) == (1, 0, 1)
+    again.close()
+
+
+def test_shares_say_afterwards_whether_they_wait(new_database_url: str) -> None:
+    store, other = open_store(new_database_url), connect(new_database_url)
+    states = {"a": ShareState.OFFERED, "b": ShareState.ACCEPTED, "c": ShareState.REVOKED}
+    roles = tuple(
+        Role(name, {"VCPU": 1}, share=Share(f"share {name}", "q", state))
+        for name, state in states.items()
+    )
+    store.commit(Changeset((PutEnsemble(Ensemble("e", "p", "u", "shop", roles, ()), None),)))
+
+    def as_before(connection: Connection) -> None:
+        operations = Operations(MigrationContext.configure(connection))
+        operations.drop_column("shares", "offered")
+        operations.execute("UPDATE alembic_version SET version_num = '0009_event_starts'")
+
+    other.upgrade(as_before)
+    other.close()
+    store.close()
+    again = open_store(new_database_url)
+    assert again.stored("p")[QuotaName.SHARES_GIVEN] == 3
+    assert again.stored("q")[QuotaName.SHARES_RECEIVED] == 1
     again.close()
 
 

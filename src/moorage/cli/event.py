@@ -28,7 +28,19 @@ _PAGE: Final = 1000
 _WAIT: Final = 20
 """Seconds that one request waits."""
 _SAID: Final = (
-    *("name", "role", "member", "server", "ends", "edge", "changed", "missing", "before", "now"),
+    *(
+        "name",
+        "role",
+        "roles",
+        "member",
+        "server",
+        "ends",
+        "edge",
+        "changed",
+        "missing",
+        "before",
+        "now",
+    ),
     *("kind", "hosts", "because"),
 )
 

@@ -50,11 +50,16 @@ LIMITS: Final = (
     ("offers", _count, "N", "offers held at once"),
     ("waitlist_entries", _count, "N", "entries that wait"),
     ("subscriptions", _count, "N", "subscriptions to events"),
+    ("shares_given", _count, "N", "roles of its ensembles offered to other projects"),
+    ("shares_received", _count, "N", "roles offered to it that it has not answered"),
 )
 
 
 STORED: Final = frozenset(
-    {"ensembles", "templates", "series", "offers", "waitlist_entries", "subscriptions"}
+    {
+        *("ensembles", "templates", "series", "offers", "waitlist_entries", "subscriptions"),
+        *("shares_given", "shares_received"),
+    }
 )
 """Limits of what a project stores; the others are of what it leases and holds."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Claim
     from moorage.domain.effects import Effect
-    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.server_providers import ServerProvider
@@ -230,17 +230,21 @@ def misplaced_member(
     return DerivedEvent("member.misplaced", project, server, 0, body)
 
 
-def share_event(ensemble: Ensemble, role: str, share: Share, project_id: str) -> DerivedEvent:
-    """The event of a share that is offered, accepted or revoked, for one of its two projects."""
+def share_event(
+    ensemble: Ensemble, shared: Sequence[tuple[Role, Share]], project_id: str
+) -> DerivedEvent:
+    """The event of shares that are offered, accepted or revoked together, for one project."""
+    state = shared[0][1].state
     body = {
-        "status": share.state.value,
+        "status": state.value,
         "ensemble": ensemble.id,
         "name": ensemble.name,
-        "role": role,
+        "roles": [role.name for role, _ in shared],
+        "shares": [share.id for _, share in shared],
         "owner": ensemble.project_id,
-        "project": share.project_id,
+        "projects": sorted({share.project_id for _, share in shared}),
     }
-    return DerivedEvent(f"share.{share.state}", project_id, share.id, 0, body)
+    return DerivedEvent(f"share.{state}", project_id, ensemble.id, 0, body)
 
 
 FOREIGN_SERVER: Final = "foreign_server"

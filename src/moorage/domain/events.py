@@ -39,7 +39,7 @@ _DECISION: Final = ("ensemble", "status", "expires_at", "members", "lease")
 _ENTRY: Final = (
     *("name", "status", "earliest_start", "latest_start", "waits_for", "estimate", "lease"),
 )
-_SHARE: Final = ("status", "ensemble", "name", "role", "owner", "project")
+_SHARE: Final = ("status", "ensemble", "name", "roles", "shares", "owner", "projects")
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _SLICE: Final = ("server_provider", "server", "resources", "status", "slice", "project")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
@@ -119,17 +119,20 @@ EVENT_TYPES: Final = (
     ),
     EventType(
         "share.offered",
-        "share",
-        "a role of another project's ensemble is offered, or has changed (the role's project)",
+        "ensemble",
+        "roles of another project's ensemble are offered, or have changed (the roles' project)",
         _SHARE,
     ),
     EventType(
-        "share.accepted", "share", "the role's project accepts it (the ensemble's project)", _SHARE
+        "share.accepted",
+        "ensemble",
+        "a role's project accepts it (the ensemble's project)",
+        _SHARE,
     ),
     EventType(
         "share.revoked",
-        "share",
-        "either project revokes it, or the ensemble is deleted: the role's members have left (both"
+        "ensemble",
+        "either project revokes it, or the ensemble is deleted: the roles' members have left (both"
         " projects)",
         _SHARE,
     ),

@@ -56,6 +56,10 @@ class QuotaName(StrEnum):
     """Leases that wait."""
     SUBSCRIPTIONS = "subscriptions"
     """Subscriptions to events."""
+    SHARES_GIVEN = "shares-given"
+    """Roles of its ensembles that it has offered to other projects, whatever came of that."""
+    SHARES_RECEIVED = "shares-received"
+    """Roles that other projects offer to it, and that it has neither accepted nor revoked."""
 
 
 STORED: Final = (
@@ -65,6 +69,8 @@ STORED: Final = (
     QuotaName.OFFERS,
     QuotaName.WAITLIST,
     QuotaName.SUBSCRIPTIONS,
+    QuotaName.SHARES_GIVEN,
+    QuotaName.SHARES_RECEIVED,
 )
 """What a project has stored, counted in things."""
 DURATIONS: Final = frozenset({QuotaName.HORIZON, QuotaName.MAX_LENGTH})
@@ -123,6 +129,14 @@ def too_much_held_by(project_id: str, *, requested: int) -> OtherQuotaExceeded:
     return OtherQuotaExceeded(
         f"the quota of project {project_id} does not allow the {requested} places of its roles:"
         " let it free places, or ask for fewer members"
+    )
+
+
+def too_many_received(project_id: str) -> OtherQuotaExceeded:
+    """The error of another project that has too many offers to answer; how many is its affair."""
+    return OtherQuotaExceeded(
+        f"project {project_id} has as many offers of roles to answer as its quota allows:"
+        " let it accept or revoke some, or offer it fewer roles"
     )
 
 

@@ -128,11 +128,16 @@ class Subscription:
             body.get("ensemble"),
         }:
             return False
-        return wants.role is None or wants.role in {body.get("role"), _role(body.get("member"))}
+        roles = {body.get("role"), _role(body.get("member")), *_many(body.get("roles"))}
+        return wants.role is None or wants.role in roles
 
 
 def _role(member: object) -> str | None:
     return None if member is None else str(member).partition("[")[0]
+
+
+def _many(roles: object) -> list[object]:
+    return roles if isinstance(roles, list) else []
 
 
 def letter_id(subscription_id: str, event_id: str) -> str:

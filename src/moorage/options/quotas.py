@@ -118,6 +118,22 @@ QUOTAS: Final = (
         show=show_most,
     ),
     Setting(
+        "quota_shares_given",
+        most,
+        "200",
+        "N",
+        "Roles of one project's ensembles that are offered to other projects.",
+        show=show_most,
+    ),
+    Setting(
+        "quota_shares_received",
+        most,
+        "1000",
+        "N",
+        "Roles offered to one project that it has neither accepted nor revoked.",
+        show=show_most,
+    ),
+    Setting(
         "ensemble_members",
         whole(1, MAX_MEMBERS),
         str(MAX_MEMBERS),

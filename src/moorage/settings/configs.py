@@ -392,6 +392,8 @@ def _quotas(value: Mapping[str, Any]) -> QuotaDefaults:
         QuotaName.OFFERS: value["quota_offers"],
         QuotaName.WAITLIST: value["waitlist_entries"],
         QuotaName.SUBSCRIPTIONS: value["subscriptions"],
+        QuotaName.SHARES_GIVEN: value["quota_shares_given"],
+        QuotaName.SHARES_RECEIVED: value["quota_shares_received"],
     }
     limits = {name: UNLIMITED if limit is None else limit for name, limit in named.items()}
     return QuotaDefaults(MappingProxyType(limits), value["quota_window"])

@@ -53,6 +53,10 @@ class QuotaBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Leases that wait."""
     subscriptions: Most = UNSET
     """Subscriptions to events."""
+    shares_given: Most = UNSET
+    """Roles of its ensembles that it has offered to other projects."""
+    shares_received: Most = UNSET
+    """Roles that other projects offer to it, neither accepted nor revoked."""
 
 
 class QuotaChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,6 +98,8 @@ class Quota(Struct, frozen=True):
     offers: QuotaLimit
     waitlist_entries: QuotaLimit
     subscriptions: QuotaLimit
+    shares_given: QuotaLimit
+    shares_received: QuotaLimit
 
 
 class OneQuota(Struct, frozen=True):

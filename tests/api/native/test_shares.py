@@ -49,7 +49,8 @@ def test_a_role_of_another_project_is_offered_to_it(offered: Shop) -> None:
             *("shop", "db", 2),
         )
     (event,) = offered.events(OTHER, "share.offered")
-    assert (event["role"], event["owner"], event["ensemble"]) == ("db", "project-a", offered.id)
+    assert (event["roles"], event["owner"], event["ensemble"]) == (["db"], "project-a", offered.id)
+    assert event["shares"] == [offered.share]
     assert not offered.events(TENANT, "share.offered")
 
 
@@ -71,7 +72,7 @@ def test_nothing_is_decided_before_it_has_accepted(offered: Shop) -> None:
 def test_a_decision_follows_the_consent(placed: Shop) -> None:
     assert {one["status"] for one in placed.members().values()} == {"held"}
     (event,) = placed.events(TENANT, "share.accepted")
-    assert event["project"] == "project-b"
+    assert event["projects"] == ["project-b"]
     assert not placed.events(OTHER, "share.accepted")
 
 
@@ -390,7 +391,7 @@ def test_servers_outlive_a_revoked_share(placed: Shop, who: Caller) -> None:
     assert claim.json["claim"]["status"] == "failed"
     for caller in (TENANT, OTHER):
         (event,) = placed.events(caller, "share.revoked")
-        assert event["role"] == "db"
+        assert event["roles"] == ["db"]
     assert placed.service.call("GET", f"/ensembles/{placed.id}", caller=OTHER).status_code == 404
     assert placed.service.call("GET", f"/decisions/{decision}", caller=OTHER).status_code == 404
     # The rest of the ensemble goes on.

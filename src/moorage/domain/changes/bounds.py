@@ -46,15 +46,17 @@ class BoundOffers:
 class BoundStored:
     """Refuse the commit unless the project then stores at most so many records of one kind.
 
-    These are as many as its quota says, or `limit` where that says nothing. QuotaExceeded.
+    These are as many as its quota says, or `limit` where that says nothing. QuotaExceeded; for
+    what others offer to the project OtherQuotaExceeded, without numbers.
 
-    Judged after the changes before it, of which the last one adds one thing.
+    Judged after the changes before it, of which the last one adds `requested` things.
     """
 
     project_id: str
     name: QuotaName
     """One of `quotas.STORED`, but for offers: see `BoundOffers`."""
     limit: int
+    requested: int = 1
 
 
 @dataclass(frozen=True, slots=True)

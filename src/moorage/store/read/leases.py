@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, distinct, exists, func, select
+from sqlalchemy import bindparam, distinct, exists, func, select, true
 
 from moorage.domain.leases import LeaseState
 from moorage.domain.quotas import QuotaName, QuotaUse
@@ -46,7 +46,7 @@ OF_AN_OFFER: Final = exists().where(
 _l = tables.leases.c
 LIVE: Final = tuple(_l.state != one for one in (*PROPOSED, LeaseState.CLOSED.value))
 """Of a row of leases: what is true of a lease that has not ended."""
-_e = tables.ensembles.c
+_e, _h = tables.ensembles.c, tables.shares.c
 _OF: Final[Any] = bindparam("of")
 _COUNT: Final[Mapping[QuotaName, Select[Any]]] = MappingProxyType(
     {
@@ -63,6 +63,13 @@ _COUNT: Final[Mapping[QuotaName, Select[Any]]] = MappingProxyType(
         ),
         QuotaName.SUBSCRIPTIONS: select(func.count()).where(
             tables.subscriptions.c.project_id == _OF
+        ),
+        QuotaName.SHARES_GIVEN: select(func.count())
+        .select_from(tables.shares)
+        .join(tables.ensembles, _e.id == _h.ensemble_id)
+        .where(_e.project_id == _OF),
+        QuotaName.SHARES_RECEIVED: select(func.count()).where(
+            _h.project_id == _OF, _h.offered == true()
         ),
     }
 )

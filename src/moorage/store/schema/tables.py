@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     false,
+    true,
 )
 
 from moorage.store.schema.columns import (
@@ -228,6 +229,13 @@ shares = Table(
     *numbered_with_id(),
     Column("ensemble_id", UUID, nullable=False, index=True),
     Column("project_id", NAME, nullable=False, index=True),
+    Column(
+        "offered",
+        Boolean,
+        nullable=False,
+        server_default=true(),
+        comment="whether it waits to be accepted",
+    ),
     comment="The roles of ensembles that belong to other projects; the ensembles say the rest.",
 )
 

@@ -165,7 +165,7 @@ def change_flow(
     check_names(env, caller, snapshot, changed, stored.policies)
     named = unique_name_condition(changed) if changed.name != stored.name else None
     decision = current_decision(env.store, stored)
-    offered = tuple(offers(changed, stored))
+    offered = tuple(offers(env, changed, stored))
     if offered:
         check_no_lease(env.store, stored)
     if _decides(change, changed, options, placed=bool(member_places.places), offered=bool(offered)):

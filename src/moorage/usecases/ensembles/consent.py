@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import PutEvent
 from moorage.domain.derived_events import share_event
 from moorage.domain.errors import ConsentMissing, InvalidDescription
+from moorage.domain.quotas import QuotaName
 from moorage.domain.refusal_commands import to_accept_share, to_offer_first
 from moorage.domain.shares import Share, ShareState
+from moorage.usecases.shared.quotas import bound_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from moorage.domain.changes import Change
     from moorage.domain.describe_members import RoleDescription
     from moorage.domain.ensembles import Ensemble, Role
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Ids
 
 
@@ -58,17 +62,35 @@ def check_consent(ensemble: Ensemble, *, stored: bool = True) -> None:
             raise ConsentMissing(role.name, share.project_id, remedy)
 
 
-def offers(after: Ensemble, before: Ensemble | None = None) -> Iterator[PutEvent]:
-    """The events of the roles that are offered in `after`, and were not in `before`."""
+def offers(
+    env: UseCaseEnvironment, after: Ensemble, before: Ensemble | None = None
+) -> Iterator[Change]:
+    """What a commit says of the roles that are offered in `after`, and were not in `before`.
+
+    An event for each project, however many roles it is offered, and the limits of how many one
+    project offers, and of how many another has to answer.
+    """
     known = frozenset[str]()
     if before is not None:
         known = frozenset(share.id for _, share in before.shared_roles)
+    offered: dict[str, list[tuple[Role, Share]]] = {}
     for role, share in after.shared_roles:
         if share.id not in known:
-            yield PutEvent(share_event(after, role.name, share, share.project_id))
+            offered.setdefault(share.project_id, []).append((role, share))
+    if offered:
+        more = sum(map(len, offered.values()))
+        yield bound_stored(env, after.project_id, QuotaName.SHARES_GIVEN, more)
+    for project, shared in offered.items():
+        yield bound_stored(env, project, QuotaName.SHARES_RECEIVED, len(shared))
+        yield PutEvent(share_event(after, shared, project))
 
 
-def revocations(ensemble: Ensemble, role: Role, share: Share) -> Iterator[PutEvent]:
-    """The events of a share that is revoked, one for either project."""
-    for project in (ensemble.project_id, share.project_id):
-        yield PutEvent(share_event(ensemble, role.name, share, project))
+def revocations(ensemble: Ensemble, shared: Sequence[tuple[Role, Share]]) -> Iterator[PutEvent]:
+    """The events of shares that are revoked: one for each project, and one for the ensemble's."""
+    revoked: dict[str, list[tuple[Role, Share]]] = {}
+    for role, share in shared:
+        revoked.setdefault(share.project_id, []).append((role, share))
+    if revoked:
+        yield PutEvent(share_event(ensemble, shared, ensemble.project_id))
+    for project, some in revoked.items():
+        yield PutEvent(share_event(ensemble, some, project))

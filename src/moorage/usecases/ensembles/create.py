@@ -164,7 +164,7 @@ def _store(
     check_feasible(env, ensemble, identity, dry_run=dry_run)
     if dry_run:
         return EnsembleResult(ensemble, None, dry_run=True)
-    env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions, *offers(ensemble))))
+    env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions, *offers(env, ensemble))))
     return EnsembleResult(env.store.ensemble(ensemble.id), None)
 
 

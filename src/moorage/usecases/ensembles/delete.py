@@ -74,7 +74,10 @@ def _changes(env: UseCaseEnvironment, ensemble: Ensemble) -> Iterator[Change]:
         for claim in env.store.claims(decision_id=decision.id):
             if claim.state is ClaimState.BUILDING:
                 yield end_claim(claim, now)
-    for role, share in ensemble.shared_roles:
-        if share.state is not ShareState.REVOKED:
-            yield from revocations(ensemble, role, share.revoked())
+    ended = [
+        (role, share.revoked())
+        for role, share in ensemble.shared_roles
+        if share.state is not ShareState.REVOKED
+    ]
+    yield from revocations(ensemble, ended)
     yield DeleteEnsemble(ensemble.id, ensemble.generation)

@@ -82,9 +82,8 @@ def accept_share(
         if not sees(caller, found.share.project_id):
             raise Forbidden(f"only project {found.share.project_id} may accept this share")
         changed = _with_share(found, found.share.accepted(caller.user_id))
-        told = share_event(
-            found.ensemble, found.role.name, changed.share, found.ensemble.project_id
-        )
+        shared = [(found.role, changed.share)]
+        told = share_event(found.ensemble, shared, found.ensemble.project_id)
         if not dry_run:
             ensemble = replace(changed.ensemble, updated_at=env.store.now())
             put = PutEnsemble(ensemble, found.ensemble.generation)
@@ -121,7 +120,7 @@ def revoke_share(
                 PutEnsemble(left, ensemble.generation),
                 DropBookings(frozenset(one.uuid for one in leaving)),
                 *ended,
-                *revocations(ensemble, role, changed.share),
+                *revocations(ensemble, [(role, changed.share)]),
             )
             env.store.commit(Changeset(changes))
         return replace(changed, ensemble=left)

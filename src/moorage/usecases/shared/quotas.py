@@ -76,6 +76,8 @@ USUALLY_STORED: Final[Mapping[QuotaName, int]] = MappingProxyType(
         QuotaName.OFFERS: 10,
         QuotaName.WAITLIST: 100,
         QuotaName.SUBSCRIPTIONS: 100,
+        QuotaName.SHARES_GIVEN: 200,
+        QuotaName.SHARES_RECEIVED: 1_000,
     }
 )
 """Default limits of stored objects, unless the settings or the project's quota have others."""
@@ -241,9 +243,9 @@ def stored_limit(env: Environment, project_id: str, name: QuotaName) -> int:
     return defaults(env.limits).limit(name, env.store.quota(project_id))
 
 
-def bound_stored(env: Environment, project_id: str, name: QuotaName) -> BoundStored:
-    """The condition of a commit that stores one more object of a kind."""
-    return BoundStored(project_id, name, defaults(env.limits).limit(name, None))
+def bound_stored(env: Environment, project_id: str, name: QuotaName, more: int = 1) -> BoundStored:
+    """The condition of a commit that stores so many more objects of a kind."""
+    return BoundStored(project_id, name, defaults(env.limits).limit(name, None), more)
 
 
 def check_stored(env: Environment, project_id: str, name: QuotaName) -> None:

@@ -12,6 +12,7 @@ from moorage.domain.errors import ConcurrentUpdate, DuplicateName, HoldExpired, 
 from moorage.domain.period import MINUTE
 from moorage.domain.quotas import QuotaName, too_much_held, too_much_held_by
 from moorage.domain.refusal_commands import to_place
+from moorage.domain.shares import ShareState
 from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write
 from moorage.store.database.statements import chunks
 from moorage.store.read import bookings, leases
@@ -134,8 +135,9 @@ _SERVERS: Final = select(_s.server).where(_s.ensemble_id == OF)
 _NEW_SERVERS: Final = insert(tables.member_servers)
 _NO_SERVERS: Final = delete(tables.member_servers).where(_s.ensemble_id == OF, _s.server.in_(_SOME))
 _h = tables.shares.c
-_SHARES: Final = select(_h.id).where(_h.ensemble_id == OF)
+_SHARES: Final = select(_h.id, _h.offered).where(_h.ensemble_id == OF)
 _NEW_SHARES: Final = insert(tables.shares)
+_ANSWERED: Final = update(tables.shares).where(_h.id == OF).values(offered=bindparam("offered"))
 _NO_SHARES: Final = delete(tables.shares).where(_h.id.in_(_SOME))
 _NO_SHARES_LEFT: Final = delete(tables.shares).where(_h.ensemble_id == OF)
 _STANDING: Final = select(_b.provider).where(_b.consumer.in_(_SOME)).distinct()
@@ -275,13 +277,19 @@ def _list_servers(
 
 def _list_shares(batch: Batch, ensemble: Ensemble) -> None:
     """Say which projects an ensemble's roles belong to; a role that has some keeps having one."""
-    wanted = {share.id: share.project_id for _, share in ensemble.shared_roles}
-    stored = frozenset(batch.connection.scalars(_SHARES, {"of": ensemble.id}))
-    for some in chunks(stored - wanted.keys()):
+    wanted = {share.id: share for _, share in ensemble.shared_roles}
+    stored = {row.id: row.offered for row in batch.connection.execute(_SHARES, {"of": ensemble.id})}
+    for some in chunks(stored.keys() - wanted.keys()):
         batch.connection.do(_NO_SHARES, {"some": some})
-    if fresh := [one for one in wanted if one not in stored]:
-        mine = {"ensemble_id": ensemble.id}
-        rows = [{"id": one, "project_id": wanted[one], **mine} for one in fresh]
+    rows = []
+    for id_, share in wanted.items():
+        offered = share.state is ShareState.OFFERED
+        if id_ not in stored:
+            row = {"id": id_, "project_id": share.project_id, "ensemble_id": ensemble.id}
+            rows.append({**row, "offered": offered})
+        elif stored[id_] != offered:
+            batch.connection.do(_ANSWERED, {"of": id_, "offered": offered})
+    if rows:
         batch.connection.do(_NEW_SHARES, rows)
 
 

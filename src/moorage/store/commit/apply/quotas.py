@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from moorage.domain.errors import NotFound
+from moorage.domain.errors import NotFound, QuotaExceeded
 from moorage.domain.leases import LeaseState
 from moorage.domain.offers import OfferState
-from moorage.domain.quotas import QuotaName, too_many_stored, too_much_held, uses_of
+from moorage.domain.quotas import (
+    QuotaName,
+    too_many_received,
+    too_many_stored,
+    too_much_held,
+    uses_of,
+)
 from moorage.engine.time.quotas import NO_LEASES, LeaseUse, QuotaTerms, quota_violation
 from moorage.store.read import bookings, leases
 from moorage.store.schema import tables
@@ -80,13 +86,21 @@ def bound_stored(batch: Batch, change: BoundStored) -> None:
 
     Raises:
         QuotaExceeded: the project has more.
+        OtherQuotaExceeded: it has more of what others offer to it.
     """
-    count = leases.count(batch.connection, change.project_id, change.name)
-    refuse_beyond(batch, change.project_id, change.name, change.limit, count)
+    name, count = change.name, leases.count(batch.connection, change.project_id, change.name)
+    try:
+        refuse_beyond(batch, change.project_id, name, change.limit, count, change.requested)
+    except QuotaExceeded as error:
+        if name is not QuotaName.SHARES_RECEIVED:
+            raise
+        raise too_many_received(change.project_id) from error
 
 
-def refuse_beyond(batch: Batch, project_id: str, name: QuotaName, usual: int, count: int) -> None:
-    """Let so many things pass, of which one is new.
+def refuse_beyond(
+    batch: Batch, project_id: str, name: QuotaName, usual: int, count: int, new: int = 1
+) -> None:
+    """Let so many things pass, of which so many are new.
 
     Raises:
         QuotaExceeded: they are more than the project's quota allows, or `usual` where it says
@@ -95,7 +109,7 @@ def refuse_beyond(batch: Batch, project_id: str, name: QuotaName, usual: int, co
     quota = leases.quota(batch.connection, project_id)
     limit = usual if quota is None else quota.limits.get(name, usual)
     if count > limit:
-        raise too_many_stored(name, limit=limit, used=count - 1, requested=1)
+        raise too_many_stored(name, limit=limit, used=count - new, requested=new)
 
 
 def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:
