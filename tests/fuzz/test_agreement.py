@@ -59,6 +59,27 @@ def test_what_stands_at_the_end_of_a_path_is_read_alike(reference: Reference) ->
             assert agree(call, here, there) or name_of(Disagreement(call, here, there)), call
 
 
+@pytest.mark.parametrize("ratio", [1.0, 0.1, 1.1, 1e-9, 3.4e38])
+@pytest.mark.parametrize("total", [1, 7, 2**31 - 1])
+def test_a_summary_has_the_whole_capacity(ratio: float, total: int, reference: Reference) -> None:
+    reference.empty()
+    host = f"/resource_providers/{HOST}"
+    stock = {"VCPU": {"total": total, "allocation_ratio": ratio}, "DISK_GB": {"total": 9}}
+    calls = [
+        Call("POST", "/resource_providers", body={"name": "a", "uuid": HOST}),
+        Call(
+            "PUT",
+            f"{host}/inventories",
+            body={"resource_provider_generation": 0, "inventories": stock},
+        ),
+        Call("GET", "/allocation_candidates?resources=DISK_GB:1"),
+    ]
+    with ours() as app:
+        for call in calls:
+            here, there = send(app, call), send(reference.app, call)
+            assert agree(call, here, there), (here, there)
+
+
 @pytest.mark.parametrize("name", DIFFERENCES)
 def test_a_difference_is_documented_by_its_name(name: str) -> None:
     assert f"**{name}" in DOCUMENTED.read_text(encoding="utf-8")

@@ -32,13 +32,17 @@ class Inventory:
     updated_at: Instant = 0
 
     @property
+    def units(self) -> int:
+        """`int((total - reserved) * ratio)`, however large."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+    @property
     def capacity(self) -> int:
-        """Units that may be booked at one instant: `int((total - reserved) * ratio)`.
+        """Units that may be booked at one instant.
 
         Never beyond `MAX_CAPACITY`: what bookings can sum up to fits below it.
         """
-        units = int((self.total - self.reserved) * self.allocation_ratio)
-        return max(-MAX_CAPACITY, min(units, MAX_CAPACITY))
+        return max(-MAX_CAPACITY, min(self.units, MAX_CAPACITY))
 
     def rule_broken_by(self, amount: int) -> str | None:
         """Name the unit rule that one booking of `amount` breaks, or None."""

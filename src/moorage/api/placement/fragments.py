@@ -176,7 +176,7 @@ def _resources(snapshot: Snapshot, row: int, state: ProviderState) -> dict[str, 
         columns = snapshot.classes[inventory.resource_class]
         at = columns.position[row]
         found[inventory.resource_class] = {
-            "capacity": int(columns.capacity[at]),
+            "capacity": inventory.units,
             "used": int(columns.used[at]),
         }
     return found
