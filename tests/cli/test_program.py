@@ -241,3 +241,17 @@ def test_a_closed_pipe_is_no_error() -> None:
     piped = f"{sys.executable} -m moorage.cli.main policy list -f json | head -c 1"
     ran = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=True)
     assert (ran.stdout, ran.stderr) == ("{", "")
+
+
+@pytest.mark.parametrize("command", ["serve", "config show"])
+def test_without_the_extras_of_a_service_it_says_which_to_install(command: str) -> None:
+    """As in a client's installation, whose packages do not include numpy and others."""
+    absent = "numpy sqlalchemy oslo_config oslo_policy falcon httptools alembic ortools"
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent!r}.split()));"
+        f" from moorage.cli.main import main; sys.exit(main({command!r}.split()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2, done
+    assert "needs the extras moorage[server,solver]" in done.stderr
+    assert done.stderr.count("\n") == 1

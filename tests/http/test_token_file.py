@@ -155,3 +155,25 @@ def test_the_whole_application_by_roles(path: Path, make: Make, whole: Any) -> N
     assert client("GET", "/v1/fleet", token=admin).status == 200
     assert client("GET", "/placement/", token=None).status == 200
     assert client("GET", "/v1/", token="nonsense").status == 200
+
+
+def test_a_token_of_any_name_is_checked_with_the_same_work(
+    path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the time of an answer tells which names are in the file, or were."""
+    made = [make("ann", "member"), make("old", "member", expires=1)]
+    strategy = TokenFile(str(path))
+    hashed: list[tuple[str, str]] = []
+    real = secret.matches
+
+    def counting(sent: str, stored: str) -> bool:
+        hashed.append((sent, stored))
+        return real(sent, stored)
+
+    monkeypatch.setattr(secret, "matches", counting)
+    sent = [*(secret.new_token(name) for name in ("ann", "old", "bob", "eve")), made[1]]
+    for one in (*sent, *sent):
+        assert ask(strategy, one) is None
+    assert [one for one, _ in hashed] == sent, "each once, as from then on they are known"
+    assert len({tuple(stored.split("$")[:4]) for _, stored in hashed}) == 1
+    assert ask(strategy, made[0]) is not None

@@ -68,6 +68,11 @@ def test_the_unit_starts_until_the_database_is_there_and_not_with_a_bad_setting(
     }
 
 
+def test_the_units_memory_is_bounded() -> None:
+    text = (PACKAGING / "systemd" / "moorage.service").read_text()
+    assert re.search(r"^MemoryMax=\d+%$", text, re.MULTILINE)
+
+
 def test_haproxy_understands_its_file(tmp_path: Path) -> None:
     own = tmp_path / "haproxy.cfg"
     text = (PACKAGING / "haproxy" / "moorage.cfg").read_text()

@@ -28,6 +28,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (errors.LoginRefused, FORBIDDEN),
     (domain.BadConfiguration, USAGE),
     (WrongUsage, USAGE),
+    (ModuleNotFoundError, USAGE),
 )
 
 
@@ -126,6 +127,11 @@ def _difference(item: Mapping[str, Any]) -> str:
 def _unexpected(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f"the package of {error.name} is not installed: what runs the service needs the extras"
+            " moorage[server,solver]"
+        )
     return f"{type(error).__name__}: {error} (repeat with moorage --debug for the traceback)"
 
 

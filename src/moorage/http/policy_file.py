@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 from oslo_config import cfg
 from oslo_policy import _checks, policy
+from requests import RequestException
 
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import Busy, InvalidDescription
 from moorage.http.watched_file import WatchedFile
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 # It writes a trace for each check it cannot parse; the refusal here says it in a line.
 logging.getLogger("oslo_policy._parser").setLevel(logging.CRITICAL)
 
+_log = logging.getLogger(__name__)
+
+_RETRY_SECONDS: Final = 5
+_REMOTE_SECONDS: Final = 5.0
+"""For which the server of an `http:` check is waited; a worker's thread waits meanwhile."""
 _REFERENCE: Final = re.compile(r"rule:([^\s()]+)")
 _NOBODY: Final = re.compile(r"(?<![^\s(])!(?![^\s)])")
 
@@ -41,6 +47,7 @@ def access_from_file(
 ) -> Access:
     """Rules by a policy file over the defaults `known`; `base` judges where it overrides nothing.
 
+    Calling it raises Busy where a check asks another server (`http:`) that does not answer.
     The target of a check is the caller's own project; of the rules `about_projects`, the project
     that is asked about.
 
@@ -77,7 +84,14 @@ class _FromFile:
             return self.base(rule, caller, project)
         asked = project if rule in self.about_projects else caller.project_id
         target = {"project_id": asked, "user_id": caller.user_id}
-        return bool(overrides.enforcer.enforce(rule, target, _credentials(caller)))
+        try:
+            return bool(overrides.enforcer.enforce(rule, target, _credentials(caller)))
+        except (RequestException, RuntimeError) as error:
+            # What an `http:` check raises: it reaches nobody, or lacks its certificates.
+            _log.warning("rule %s of the policy file cannot be judged: %s", rule, error)
+            raise Busy(
+                "the access rules cannot be judged now", retry_after=_RETRY_SECONDS
+            ) from error
 
 
 def _credentials(caller: Caller) -> dict[str, Any]:
@@ -106,6 +120,7 @@ def _read(path: Path, known: Mapping[str, str]) -> _Overrides:
     conf = cfg.ConfigOpts()
     conf([], project="moorage", default_config_files=[], default_config_dirs=[])
     enforcer = policy.Enforcer(conf, use_conf=False)
+    conf.set_override("remote_timeout", _REMOTE_SECONDS, group="oslo_policy")
     enforcer.set_rules(rules, overwrite=True, use_conf=False)
     lost = [
         name

@@ -1,7 +1,8 @@
 """Authentication by a file of static tokens, for a service without Keystone.
 
-The token's name finds its hash. A token once checked is believed for a minute, as long as its
-entry in the file stays what it was: a revoked or changed one ends within a second.
+The token's name finds its hash; a token whose name is not in the file is checked for as long. A
+token once checked is believed for a minute, as long as its entry in the file stays what it was: a
+revoked or changed one ends within a second.
 
 Checking a token costs a slow hash or a call to Keystone; a client sends the same one with every
 request. What is kept is a keyed digest under a key made at random in each process.
@@ -14,11 +15,13 @@ import logging
 import secrets
 import threading
 import time
+import zlib
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from moorage.domain.errors import Busy
 from moorage.http.watched_file import WatchedFile
 from moorage.tokens import listing, secret
+from moorage.tokens.listing import Token
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from moorage.http.wsgi import Environ
-    from moorage.tokens.listing import Token
 
 T = TypeVar("T")
 
@@ -94,10 +96,11 @@ class TokenFile:
         """
         sent = environ.get("HTTP_X_AUTH_TOKEN")
         name = None if sent is None else secret.name_in(sent)
-        token = None if name is None else self._file.current().get(name)
-        if sent is None or token is None or not token.good_at(time.time_ns() // 1000):
+        listed = self._file.current()
+        if sent is None or name is None or not listed:
             return None
-        if not self._is_real(sent, token):
+        token = listed.get(name) or _decoy(name, listed)
+        if not self._is_real(sent, token) or not token.good_at(time.time_ns() // 1000):
             return None
         return Caller(
             user_id=token.user,
@@ -118,9 +121,19 @@ class TokenFile:
         finally:
             self._turns.release()
         (self._good if real else self._bad).put(sent, token)
-        if not real:
+        if not real and token.name:
             _log.warning("authentication failed: wrong token for name %s", token.name)
         return real
+
+
+def _decoy(name: str, listed: Mapping[str, Token]) -> Token:
+    """What a token is checked with whose name is not in the file: none matches it.
+
+    It costs as much as one of those in the file, so that the time does not tell which names are.
+    """
+    chosen = zlib.crc32(name.encode("utf-8", "surrogateescape")) % len(listed)
+    cost = listed[sorted(listed)[chosen]].hash
+    return Token("", secret.decoy(cost), user="", project="", roles=(), expires=0)
 
 
 def _read(path: Path) -> Mapping[str, Token]:

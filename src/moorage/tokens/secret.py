@@ -62,6 +62,12 @@ def matches(token: str, stored: str) -> bool:
     return hmac.compare_digest(found, key)
 
 
+def decoy(stored: str) -> str:
+    """A hash that costs as much as this one to check, and that no token matches."""
+    kind, *numbers, salt, key = stored.split("$")
+    return "$".join((kind, *numbers, salt, _text(b"\0" * len(_bytes(key)))))
+
+
 def check_hash(stored: str) -> None:
     """Refuse what `matches` would refuse, without the work.
 
