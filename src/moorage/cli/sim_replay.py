@@ -132,7 +132,7 @@ def _built(store: Store, described: EnsembleDescription) -> BuiltProblem:
     from moorage.domain.period import Period
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import build
-    from moorage.usecases.shared.role_resolution import resolve
+    from moorage.usecases.shared.role_resolution import LedgerNames, resolve
 
     snapshot = store.snapshot()
     own = frozenset(
@@ -144,7 +144,7 @@ def _built(store: Store, described: EnsembleDescription) -> BuiltProblem:
     )
     request = EnsembleRequest(
         project_id="",
-        roles=resolve(store, described.roles, NovaRules()),
+        roles=resolve(LedgerNames(store, None), described.roles, NovaRules()),
         members=tuple(MemberName(one.name, i) for one in described.roles for i in range(one.count)),
         policies=described.policies,
         period=Period(snapshot.taken_at),

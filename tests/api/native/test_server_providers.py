@@ -1,5 +1,6 @@
 """What servers offer: whose it is, who sees it, what is refused, and its end."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -244,6 +245,7 @@ def test_a_forced_end_takes_the_places_of_members(offered: Service, held: dict[s
 @pytest.mark.parametrize("caller", [OTHER, OPERATOR])
 def test_it_is_no_part_of_the_fleets_capacity(offered: Service, caller: Any) -> None:
     """Nobody but its owner knows how busy it is, and no host has more room by it."""
+    assert put(offered, {**OFFER, "shared_with": "everyone"}).status_code == 200
     whole = offered.call("GET", "/capacity", caller=caller).json["capacity"]["parts"]
     assert "VCPU" in whole[0]["resources"]
     assert "CUSTOM_SESSION" not in whole[0]["resources"]
@@ -259,3 +261,42 @@ def test_it_is_no_part_of_the_fleets_capacity(offered: Service, caller: Any) -> 
                 assert {(one["available"], one["busy"]) for one in rows} == {(0, 1.0)}
                 assert {one["count"] for one in part["fit"]} == {0}
                 assert not any(one.get("total") for one in rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/ensembles", {"ensemble": {"members": [{"resources": {"@CLASS": 1}}]}}),
+        ("POST", "/ensembles", {"ensemble": {"members": [{"required": ["@TRAIT"]}]}}),
+        ("POST", "/ensembles", {"ensemble": {"members": [{"forbidden": ["@TRAIT"]}]}}),
+        ("POST", "/ensembles", {"ensemble": {"members": [{}], "policies": ["ban"]}}),
+        ("POST", "/explanations", {"explanation": {"members": [{"resources": {"@CLASS": 1}}]}}),
+        ("GET", "/capacity?resources=@CLASS:1", None),
+    ],
+)
+def test_what_only_servers_of_others_offer_is_as_if_it_were_not(
+    offered: Service, method: str, path: str, body: Any
+) -> None:
+    def answer(caller: Any, name: str, trait: str) -> tuple[int, str]:
+        sent = None if body is None else {kind: dict(one) for kind, one in body.items()}
+        for one in (sent or {}).values():
+            one.update({"name": "e", "decide": {}} if "ensemble" in (sent or {}) else {})
+            plain = {"name": "a", "resources": {"VCPU": 1}}
+            one["members"] = [{**plain, **member} for member in one["members"]]
+            if "policies" in one:
+                named = {"name": "p", "type": "ban", "members": ["a"], "traits": [trait]}
+                one["policies"] = [named]
+        text = json.dumps(sent).replace("@CLASS", name).replace("@TRAIT", trait)
+        address, _, asked = path.replace("@CLASS", name).partition("?")
+        query = dict([asked.split("=")]) if asked else None
+        raw = None if sent is None else text.encode()
+        found = offered.call(method, address, caller=caller, raw=raw, query=query)
+        told = found.text.replace(name, "CLASS").replace(trait, "TRAIT")
+        return found.status_code, told if found.status_code >= 400 else ""
+
+    names, unknown = ("CUSTOM_SESSION", "CUSTOM_PROXY"), ("CUSTOM_NOTHING", "CUSTOM_NEITHER")
+    assert answer(OTHER, *names) == answer(OTHER, *unknown)
+    assert answer(OTHER, *names)[0] == 400
+    assert answer(TENANT, *names)[0] != 400, "its own project knows it"
+    assert put(offered, {**OFFER, "shared_with": "everyone"}).status_code == 200
+    assert answer(OTHER, *names)[0] != 400, "who may use it knows it"

@@ -63,7 +63,7 @@ def free_windows(
     """
     snapshot = env.store.snapshot()
     window = window_of(env, scope, snapshot.taken_at)
-    size = size_of(env, scope)
+    size = size_of(env, caller, scope)
     if not size.resources:
         raise InvalidDescription("give the size of a member: a flavor or resources", path="flavor")
     if duration > window.end - window.start:

@@ -115,7 +115,7 @@ def capacity_over_time(
     snapshot = env.store.snapshot()
     window = window_of(env, scope, snapshot.taken_at)
     starts = None if step is None else grid(window, step, MOST_ROWS)
-    size = size_of(env, scope)
+    size = size_of(env, caller, scope)
     hosts = hosts_of(snapshot, caller, scope, size)
     some = parts_by(snapshot, caller, hosts, by, scope.zone)
     if told.exact:

@@ -19,7 +19,7 @@ from moorage.domain.topology import HOST, Level
 from moorage.engine.capacity.capacity_over_time import hosts_where, sharing_roots_of
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.shared.limits import too_long
-from moorage.usecases.shared.role_resolution import LedgerNames
+from moorage.usecases.shared.role_resolution import names_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -136,13 +136,13 @@ def window_of(env: UseCaseEnvironment, scope: Scope, now: Instant) -> Period:
     return Period(start, end)
 
 
-def size_of(env: UseCaseEnvironment, scope: Scope) -> MemberSize:
+def size_of(env: UseCaseEnvironment, caller: Caller, scope: Scope) -> MemberSize:
     """The size of a query: a flavor, with amounts that replace or extend its own.
 
     Raises:
         NotFound: no such flavor. UnknownName: no such resource class or trait.
     """
-    known = LedgerNames(env.store)
+    known = names_for(env.store, caller)
     known.check_classes(frozenset(scope.resources), "resources")
     known.check_traits(scope.forbidden.union(*scope.required), "required")
     if scope.flavor is None:

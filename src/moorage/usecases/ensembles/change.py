@@ -47,7 +47,7 @@ from moorage.usecases.relocation.lease_promise import (
 )
 from moorage.usecases.shared.access import check_generation, own_ensemble, same_request
 from moorage.usecases.shared.limits import check_size
-from moorage.usecases.shared.role_resolution import LedgerNames, resolve_role
+from moorage.usecases.shared.role_resolution import names_for, resolve_role
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
+    from moorage.usecases.shared.role_resolution import LedgerNames
 
 
 KEPT: Final = 100
@@ -158,7 +159,7 @@ def change_flow(
     check_generation(stored, change.generation)
     snapshot = env.store.snapshot()
     member_places = locate_members(snapshot, stored)
-    changed = changed_ensemble(env, stored, change, member_places.status)
+    changed = changed_ensemble(env, caller, stored, change, member_places.status)
     if change.identity is not None:
         changed = with_addition_recorded(changed, change.identity)
     check_policies(snapshot.topology, changed, own=False)
@@ -264,13 +265,14 @@ def _gone(stored: Ensemble, changed: Ensemble) -> frozenset[str]:
 
 def changed_ensemble(
     env: UseCaseEnvironment,
+    caller: Caller,
     stored: Ensemble,
     change: ChangeRequest,
     status: Mapping[MemberName, MemberStatus],
 ) -> Ensemble:
     """The ensemble after the change; nothing is placed yet."""
     changed = stored
-    known = LedgerNames(env.store)
+    known = names_for(env.store, caller)
     flat = flattened({"members": change.members})
     for one in flat.roles:
         role = plain_values.mapping(one.source, one.path)

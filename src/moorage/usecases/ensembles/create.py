@@ -31,7 +31,7 @@ from moorage.usecases.refusals.explanation import NOW, answer_once, explain_stat
 from moorage.usecases.shared.access import made_by_request
 from moorage.usecases.shared.limits import check_member_count, check_size
 from moorage.usecases.shared.quotas import bound_stored, check_stored
-from moorage.usecases.shared.role_resolution import resolve
+from moorage.usecases.shared.role_resolution import names_for, resolve
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def ensemble_from_description(
         InvalidDescription: a role names the caller's own project.
         LimitExceeded: the ensemble is too large.
     """
-    resolved = resolve(env.store, description.roles, env.limits.nova)
+    resolved = resolve(names_for(env.store, caller), description.roles, env.limits.nova)
     roles = tuple(
         owned_role(env.ids, role, one, caller.project_id, one.path)
         for role, one in zip(resolved, description.roles, strict=True)

@@ -26,7 +26,7 @@ from moorage.usecases.shared.access import every_ensemble, require_operator
 from moorage.usecases.shared.limits import check_member_count
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.retry import retry
-from moorage.usecases.shared.role_resolution import resolve
+from moorage.usecases.shared.role_resolution import LedgerNames, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -254,12 +254,12 @@ class _Binding:
         known = next((one for one in self.ensemble.roles if one.name == name), None)
         if known is not None:
             return known
-        store, rules = self.env.store, self.env.limits.nova
+        names, rules = LedgerNames(self.env.store, None), self.env.limits.nova
         if server.flavor is not None:
             with suppress(UnknownName, InvalidDescription):
-                return resolve(store, (RoleDescription(name, flavor=server.flavor),), rules)[0]
+                return resolve(names, (RoleDescription(name, flavor=server.flavor),), rules)[0]
         size = MappingProxyType(dict(taken))
-        return resolve(store, (RoleDescription(name, resources=size),), rules)[0]
+        return resolve(names, (RoleDescription(name, resources=size),), rules)[0]
 
 
 def _role_name(flavor: str) -> str:

@@ -35,7 +35,7 @@ from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.host_labels import domains_of, label
 from moorage.usecases.shared.limits import time_limit_within
 from moorage.usecases.shared.role_access import check_no_shares
-from moorage.usecases.shared.role_resolution import resolve
+from moorage.usecases.shared.role_resolution import names_for, resolve
 from moorage.usecases.shared.ticket_flavors import ticket_flavors
 
 if TYPE_CHECKING:
@@ -50,11 +50,12 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.decide.solution import DecisionOptions
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.shared.role_resolution import LedgerNames
 
 
 def differences(
-    store: Store, description: EnsembleDescription, ensemble: Ensemble, rules: NovaRules
+    names: LedgerNames, description: EnsembleDescription, ensemble: Ensemble, rules: NovaRules
 ) -> tuple[Mapping[str, object], ...]:
     """Every field in which the description differs from the ensemble.
 
@@ -64,7 +65,7 @@ def differences(
         UnknownName: the description names a flavor, class or trait that is not known here.
         UnknownPolicy, InvalidDescription: a policy of the description cannot be understood.
     """
-    roles = {role.name: role for role in resolve(store, description.roles, rules)}
+    roles = {role.name: role for role in resolve(names, description.roles, rules)}
     counts = {role.name: role.count for role in description.roles}
     found = [
         difference(role.name, "missing", "a role", None)
@@ -229,7 +230,9 @@ def match_template(
     ensemble = own_ensemble(env.store, caller, ensemble_id)
     check_no_shares(ensemble, "a stack's servers are one project's")
     try:
-        diff = differences(env.store, compiled.description, ensemble, env.limits.nova)
+        diff = differences(
+            names_for(env.store, caller), compiled.description, ensemble, env.limits.nova
+        )
     except InvalidDescription as error:
         raise compiled.with_location(error) from error
     if diff:

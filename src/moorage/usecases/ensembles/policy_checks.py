@@ -21,7 +21,7 @@ from moorage.policies.registry import parse
 from moorage.policies.sides import MEMBERS, split
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for
-from moorage.usecases.shared.role_resolution import LedgerNames
+from moorage.usecases.shared.role_resolution import names_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,7 +204,7 @@ def check_names(
     if caller.operator:
         kind = "host, domain or aggregate"
     known: frozenset[str] | None = None
-    traits = LedgerNames(env.store)
+    traits = names_for(env.store, caller)
     for index, statement in enumerate(ensemble.policies):
         if statement in stored or statement.name in compiled:
             continue

@@ -44,7 +44,7 @@ from moorage.usecases.relocation.lease_promise import promise
 from moorage.usecases.shared.access import check_generation
 from moorage.usecases.shared.lease_check import UPDATE
 from moorage.usecases.shared.quotas import check_quota, defaults
-from moorage.usecases.shared.role_resolution import resolve
+from moorage.usecases.shared.role_resolution import LedgerNames, resolve
 from moorage.usecases.waitlist_turn import turn_of_window
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _restated(
     """
     if restated is None:
         return ensemble
-    for role in resolve(env.store, restated.roles, env.limits.nova):
+    for role in resolve(LedgerNames(env.store, None), restated.roles, env.limits.nova):
         ensemble = ensemble.with_role(role)
     return replace(ensemble, policies=restated.policies)
 

@@ -190,7 +190,7 @@ def put_flavors(
         DuplicateName: another flavor has the name.
     """
     require_operator(caller)
-    known = LedgerNames(env.store, operator=True)
+    known = LedgerNames(env.store, None)
     names: dict[str, str] = {}
     for index, flavor in enumerate(flavors):
         _check_names(known, flavor, f"flavors[{index}]")
@@ -235,7 +235,7 @@ def read_listing(
 
     One that has the name of another flavor, of the listing or of those `beside` it, is refused.
     """
-    known = LedgerNames(env.store, operator=True)
+    known = LedgerNames(env.store, None)
     taken = {other.name: other.id for other in beside}
     found: dict[str, Flavor] = {}
     out: list[UnreadableFlavor] = []

@@ -119,7 +119,7 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult
         raise Conflict(
             "the fleet differs from the ledger: " + "; ".join(differences[:SHOWN]) + more
         )
-    _check_names(LedgerNames(store, operator=True), part, hosts)
+    _check_names(LedgerNames(store, None), part, hosts)
     for host in hosts:
         check_stock(store, host.inventories)
     changes = tuple(_changes(hosts, load, flavors, topology))

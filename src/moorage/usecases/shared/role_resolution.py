@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import os_resource_classes
 
 from moorage.domain.describe_members import check_whole_node
@@ -12,6 +13,7 @@ from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
 from moorage.domain.nova.flavors import server_of, server_request
 from moorage.domain.resources import is_custom_name, total
+from moorage.engine.state.server_locations import usable_servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +24,15 @@ if TYPE_CHECKING:
     from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.nova_servers import NovaServer
     from moorage.domain.request_groups import Group
-    from moorage.usecases.ports import Store
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Caller, Store
 
 _STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
 """Resource classes that every ledger has."""
 
 
 def resolve(
-    store: Store, described: Sequence[RoleDescription], rules: NovaRules
+    known: LedgerNames, described: Sequence[RoleDescription], rules: NovaRules
 ) -> tuple[Role, ...]:
     """Turn descriptions into roles.
 
@@ -37,7 +40,6 @@ def resolve(
         UnknownName: an unknown flavor, resource class or trait.
         InvalidDescription: an image that contradicts the role's flavor.
     """
-    known = LedgerNames(store)
     return tuple(
         resolve_role(one, known, rules, one.path or f"members[{i}]")
         for i, one in enumerate(described)
@@ -48,16 +50,14 @@ class LedgerNames:
     """The ledger's flavors, resource classes and traits, each read once when first needed.
 
     Errors suggest only names that tenants may know: standard names, and those in flavors, which
-    every tenant may list. Other custom names are suggested only to operators.
+    every tenant may list. Other custom names are suggested only to operators. A custom name that
+    only servers of other projects offer, and not to the project, is unknown to it.
     """
 
-    def __init__(self, store: Store, *, operator: bool = False) -> None:
-        """Names of a ledger.
-
-        `operator` says whether only operators read the errors, which may then suggest any name.
-        """
+    def __init__(self, store: Store, project_id: str | None) -> None:
+        """Names of a ledger, for a project; None: for operators, who may know every name."""
         self._store = store
-        self._operator = operator
+        self._project_id = project_id
         self._classes: frozenset[str] | None = None
         self._traits: frozenset[str] = frozenset()
         """Those of the names asked for that exist."""
@@ -79,6 +79,7 @@ class LedgerNames:
         if names and self._classes is None:
             self._classes = frozenset(one.name for one in self._store.resource_classes())
         known = self._classes or frozenset()
+        known -= self._private(known & names)
         for name in sorted(names - known):
             said = known | _STANDARD
             raise UnknownName("resource class", name, path=path, known=self._public(said))
@@ -86,15 +87,31 @@ class LedgerNames:
     def check_traits(self, names: frozenset[str], path: str) -> None:
         """Raise UnknownName for the first name that is no trait."""
         if new := names - self._traits:
-            self._traits |= {one.name for one in self._store.traits(new)}
+            found = frozenset(one.name for one in self._store.traits(new))
+            self._traits |= found - self._private(found)
         for name in sorted(names - self._traits):
             known = frozenset(one.name for one in self._store.traits())
             raise UnknownName("trait", name, path=path, known=self._public(known))
 
     def _public(self, names: frozenset[str]) -> frozenset[str]:
         """Those of these names that may be suggested."""
-        if self._operator:
+        if self._project_id is None:
             return names
+        named = self._in_flavors()
+        return frozenset(one for one in names if not is_custom_name(one) or one in named)
+
+    def _private(self, names: frozenset[str]) -> frozenset[str]:
+        """Those of these names that only servers offer, and none to the project."""
+        custom = frozenset(filter(is_custom_name, names))
+        snapshot = self._store.snapshot()
+        if self._project_id is None or not custom or not snapshot.offered_by:
+            return frozenset()
+        closed = snapshot.offered_by.keys() - set(usable_servers(snapshot, self._project_id))
+        found = {name for name in custom if (rows := _carriers(snapshot, name)) and rows <= closed}
+        return frozenset(found - self._in_flavors()) if found else frozenset()
+
+    def _in_flavors(self) -> set[str]:
+        """The names of resource classes and traits in flavors."""
         flavors = self._store.flavors()
         named = {name for one in flavors for name in one.resources}
         named |= {name for one in flavors for some in one.required for name in some}
@@ -102,7 +119,19 @@ class LedgerNames:
         groups = [group for one in flavors for group in one.groups]
         named |= {name for one in groups for name in one.resources}
         named |= {name for one in groups for some in one.required for name in some}
-        return frozenset(one for one in names if not is_custom_name(one) or one in named)
+        return named
+
+
+def _carriers(snapshot: Snapshot, name: str) -> set[int]:
+    """Rows of the providers that have a resource class or a trait."""
+    columns, mask = snapshot.classes.get(name), snapshot.traits.get(name)
+    rows = set[int]() if columns is None else set(columns.rows.tolist())
+    return rows if mask is None else rows | set(np.flatnonzero(mask).tolist())
+
+
+def names_for(store: Store, caller: Caller) -> LedgerNames:
+    """The ledger's names as far as a caller may know them."""
+    return LedgerNames(store, None if caller.operator else caller.project_id)
 
 
 def resolve_role(
