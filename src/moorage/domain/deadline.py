@@ -23,6 +23,7 @@ from moorage.domain.period import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from contextvars import Context
 
     from moorage.domain.period import Duration
 
@@ -49,6 +50,8 @@ class Deadline:
     stopwatch: Callable[[], float]
     last: float = inf
     """No step may be given more time than until then."""
+    reserved: float = 0.0
+    """How much later the work around this has to be over, for which time is left."""
 
     def left(self) -> float:
         """Seconds until it passes; negative once it has."""
@@ -67,6 +70,11 @@ def admitted(stopwatch: Callable[[], float], seconds: float) -> Deadline:
 def current() -> Deadline | None:
     """The deadline of the current context."""
     return _current.get()
+
+
+def of_context(context: Context) -> Deadline | None:
+    """The deadline in a context, which may be that of another thread's work."""
+    return context.get(_current)
 
 
 def under(deadline: Deadline) -> AbstractContextManager[None]:
@@ -134,8 +142,8 @@ def leaving(seconds: float) -> Iterator[None]:
     if outer is None:
         yield
     else:
-        at = outer.at - min(seconds, max(outer.left(), 0) / 2)
-        with _set(replace(outer, at=at)):
+        kept = min(seconds, max(outer.left(), 0) / 2)
+        with _set(replace(outer, at=outer.at - kept, reserved=outer.reserved + kept)):
             yield
 
 
@@ -146,7 +154,8 @@ def allowing(seconds: float) -> Iterator[None]:
     if outer is None:
         yield
     else:
-        with _set(replace(outer, at=min(outer.last, outer.stopwatch() + seconds))):
+        at = min(outer.last, outer.stopwatch() + seconds)
+        with _set(replace(outer, at=at, reserved=0.0)):
             yield
 
 

@@ -155,7 +155,9 @@ class ChildProcess:
         self.due_at = now + _RESTART.pause(max(self.failures, 1))
 
     def kill_if_silent(self, now: float) -> None:
-        """Kill it if its heartbeat has stopped for too long; not before its first heartbeat.
+        """Kill it if its heartbeat has stopped for too long, or a request is overdue.
+
+        Not before its first heartbeat.
 
         It counts checks, not seconds, so that a pause of this process or of the whole machine does
         not count as silence of the child.
@@ -164,6 +166,15 @@ class ChildProcess:
         if self.process is None or status is None or elapsed < LOOK_SECONDS:
             return
         self._looked_at = now
+        due = status[Column.DUE]
+        if due and now * 1000 > due:
+            _log.error(
+                "%s (process %d) has a request that is past its time limit: killed",
+                self.name,
+                self.process.pid,
+            )
+            self._kill(status)
+            return
         beats = status[Column.BEATS]
         if not beats or beats != self._beats:
             self._beats, self.silent = beats, 0.0
@@ -176,9 +187,14 @@ class ChildProcess:
                 self.process.pid,
                 self.silent,
             )
-            status.add(Column.REPLACED)
-            self.silent = 0.0
-            self.process.kill()
+            self._kill(status)
+
+    def _kill(self, status: Row) -> None:
+        assert self.process is not None
+        status.add(Column.REPLACED)
+        status[Column.DUE] = 0
+        self.silent = 0.0
+        self.process.kill()
 
     def stop(self) -> None:
         """Send it SIGTERM."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from moorage.http.wsgi import Environ
 
-_MARGIN: Final = 5.0
+MARGIN: Final = 5.0
 """Seconds past its deadline that a request's answer may take to come."""
 _SECRETS: Final = frozenset({"HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN"})
 
@@ -93,7 +93,7 @@ class PlannerClient:
         asked = PlannerRequest(texts, environ[CALLER], body, limit.began, limit.at)
         message = msgspec.msgpack.encode(asked)
         planners = ProcessPool("planner", self.address)
-        return _ANSWER.decode(planners.ask(lambda: (message,), until=limit.at, margin=_MARGIN))
+        return _ANSWER.decode(planners.ask(lambda: (message,), until=limit.at, margin=MARGIN))
 
 
 def decode_request(message: bytes) -> PlannerRequest:

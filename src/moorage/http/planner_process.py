@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,7 @@ from moorage.logs import Lasting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextvars import Context
     from multiprocessing.connection import Connection
 
     from moorage.http.planner_client import PlannerRequest
@@ -67,11 +69,12 @@ def main(config: Mapping[str, Any]) -> None:
     # 700 new ones (as Python 3.11 does) takes a third of its time.
     child_main.collect_seldom(_NEW)
     status = ProcessStatus(config["status"])
-    threads = _RequestThreads(applications, config["threads"], config["stuck_seconds"])
+    own = status.planner(config["number"])
+    threads = _RequestThreads(applications, config["threads"], config["stuck_seconds"], own)
     with socket.socket(fileno=config["listener"]) as listener:
         sighup = process_queue.sighup_descriptor()
         child_main.report(config["ready"])
-        _admit(listener, sighup, threads, status.planner(config["number"]), status.planners)
+        _admit(listener, sighup, threads, own, status.planners)
 
 
 def _admit(
@@ -88,7 +91,7 @@ def _admit(
     own[Column.ACCEPTS] = 1
     pauses = 0
     while True:
-        threads.beat(own)
+        threads.beat()
         ready = dict(waits.poll(_ROUND_SECONDS * 1000))
         if sighup in ready:
             break
@@ -104,7 +107,7 @@ def _admit(
             _take(listener, threads)
     own[Column.ACCEPTS] = 0
     while threads.busy:
-        threads.beat(own)
+        threads.beat()
         time.sleep(_TICK)
 
 
@@ -134,14 +137,19 @@ class _RequestThreads:
     """The threads that work on requests."""
 
     def __init__(
-        self, applications: Mapping[str, Application], threads: int, stuck_seconds: float
+        self,
+        applications: Mapping[str, Application],
+        threads: int,
+        stuck_seconds: float,
+        own: Row,
     ) -> None:
         self._applications = applications
         self._threads = threads
         self._stuck_seconds = stuck_seconds
+        self._own = own
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
-        self._running: dict[Connection, float] = {}
-        """When each was begun, monotonic."""
+        self._running: dict[Connection, tuple[float, Context]] = {}
+        """When each was begun, monotonic, and the context in which it is worked on."""
 
     @property
     def busy(self) -> int:
@@ -155,24 +163,33 @@ class _RequestThreads:
 
     def take(self, connection: Connection) -> None:
         """Work on a request."""
-        self._running[connection] = time.monotonic()
-        self._pool.submit(self._work, connection)
+        context = copy_context()
+        self._running[connection] = time.monotonic(), context
+        self._pool.submit(context.run, self._work, connection)
 
-    def beat(self, own: Row) -> None:
-        """Count a heartbeat, unless a request has run for too long.
+    def beat(self) -> None:
+        """Count a heartbeat, unless a request has run for too long, and say when one is due.
 
-        None may be worked on for so long: the planner is replaced, with all that it works on, and
-        clients get 503 with Retry-After.
+        None may be worked on for so long, nor past its own deadline: the planner is replaced, with
+        all that it works on, and clients get 503 with Retry-After.
         """
-        own[Column.CONNECTIONS] = self.busy
-        begun = min(list(self._running.values()), default=None)
+        running = self._say_due()
+        self._own[Column.CONNECTIONS] = len(running)
+        begun = min((begun for begun, _ in running), default=None)
         if begun is None or time.monotonic() - begun < self._stuck_seconds:
-            own.add(Column.BEATS)
+            self._own.add(Column.BEATS)
         elif _lasting.is_news("stuck"):
             _log.error(
                 "planner is stuck: a request has run for over %g s; the supervisor replaces it",
                 self._stuck_seconds,
             )
+
+    def _say_due(self) -> list[tuple[float, Context]]:
+        """Tell the supervisor when the first of the running requests is due; return them."""
+        running = list(self._running.values())
+        due = filter(None, (_due(context) for _, context in running))
+        self._own[Column.DUE] = min(due, default=0)
+        return running
 
     def _work(self, connection: Connection) -> None:
         try:
@@ -183,6 +200,7 @@ class _RequestThreads:
         finally:
             logs.bind(logs.NONE)
             del self._running[connection]
+            self._say_due()
 
     def _converse(self, connection: Connection) -> None:
         connection.send_bytes(process_queue.READY)
@@ -191,7 +209,9 @@ class _RequestThreads:
         message = connection.recv_bytes(process_queue.LONGEST_MESSAGE)
         try:
             asked = planner_client.decode_request(message)
-            answer = planner_client.encode_answer(_answer(self._applications, asked))
+            with deadline.under(planner_client.deadline_of(asked)):
+                self._say_due()
+                answer = planner_client.encode_answer(_answer(self._applications, asked))
         except msgspec.MsgspecError as error:
             _log.warning("planner could not decode a request: %s", error)
             connection.send_bytes(process_queue.FAILED)
@@ -201,6 +221,14 @@ class _RequestThreads:
         else:
             connection.send_bytes(process_queue.OK)
             connection.send_bytes(answer)
+
+
+def _due(context: Context) -> int:
+    """When the answer must be there, in milliseconds of the monotonic clock; 0: at no time."""
+    limit = deadline.of_context(context)
+    if limit is None:
+        return 0
+    return int(1000 * (limit.at + limit.reserved + planner_client.MARGIN))
 
 
 def _answer(applications: Mapping[str, Application], asked: PlannerRequest) -> PlannerAnswer:
@@ -225,13 +253,12 @@ def _answer(applications: Mapping[str, Application], asked: PlannerRequest) -> P
         return parts.append
 
     parts: list[bytes] = []
-    with deadline.under(planner_client.deadline_of(asked)):
-        chunks = applications[sent[MOUNT]](environ, start)
-        try:
-            parts.extend(chunks)
-        finally:
-            close = getattr(chunks, "close", None)
-            if close is not None:
-                close()
+    chunks = applications[sent[MOUNT]](environ, start)
+    try:
+        parts.extend(chunks)
+    finally:
+        close = getattr(chunks, "close", None)
+        if close is not None:
+            close()
     [(status, headers)] = begun
     return PlannerAnswer(status, headers, b"".join(parts))

@@ -43,11 +43,14 @@ class Column(IntEnum):
     """Processes killed because they showed no sign of life, since the service started."""
     OPENED = 8
     """1 if it has opened the database, and migrated it where needed; HTTP workers only."""
+    DUE = 9
+    """When it must have answered one of its requests, in milliseconds of the monotonic clock;
+    0: none waits. Planners only."""
 
 
 _OF_THE_PROCESS: Final = (
     *(Column.BEATS, Column.ACCEPTS, Column.CONNECTIONS),
-    *(Column.UNSENT, Column.ARRIVING, Column.OPENED),
+    *(Column.UNSENT, Column.ARRIVING, Column.OPENED, Column.DUE),
 )
 """What a new process in the place of an old one begins with 0."""
 

@@ -51,6 +51,12 @@ def dialects(config: Mapping[str, Any]) -> Mapping[str, Application]:
         match environ["PATH_INFO"]:
             case "/hold":
                 hold_the_interpreter()
+            case "/limit":
+                with deadline.within(time.monotonic, float(environ["limit"])):
+                    threading.Event().wait(LONG)
+            case "/commit":
+                with deadline.within(time.monotonic, 0.1), deadline.over():
+                    time.sleep(float(environ["limit"]))
             case "/wait":
                 while not gate.exists():
                     time.sleep(0.02)

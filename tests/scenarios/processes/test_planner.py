@@ -99,16 +99,16 @@ def _finds_the_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
 class Asking(threading.Thread):
     """A request that waits for its answer."""
 
-    def __init__(self, planning: Planning, path: str) -> None:
+    def __init__(self, planning: Planning, path: str, **more: str) -> None:
         super().__init__()
-        self._planning, self._path = planning, path
+        self._planning, self._path, self._more = planning, path, more
         self.answer: PlannerAnswer | None = None
         self.error: Exception | None = None
         self.start()
 
     def run(self) -> None:
         try:
-            self.answer = self._planning.ask(self._path)
+            self.answer = self._planning.ask(self._path, **self._more)
         except (Busy, process_queue.ProcessFailed) as error:
             self.error = error
 
@@ -197,6 +197,28 @@ def test_one_that_does_not_go_on_is_replaced(way: str) -> None:
         assert isinstance(asking.error, Busy)
         assert made.told()["project"] == "project-a"
         assert made.found.row[Column.REPLACED] == 1
+
+
+def test_one_with_a_request_past_its_own_limit_is_replaced() -> None:
+    with planning() as made:
+        latest = 1000 * (time.monotonic() + 30)
+        asking = Asking(made, "/limit", limit="0.5")  # the service allows 60 s
+        eventually(lambda: 0 < made.found.row[Column.DUE] < latest)
+        eventually(made.found.is_replaced, 60)
+        asking.join(60)
+        assert isinstance(asking.error, Busy)
+        assert made.found.row[Column.REPLACED] == 1
+        assert made.found.row[Column.DUE] == 0
+
+
+def test_one_whose_request_has_committed_is_left_to_answer() -> None:
+    with planning() as made:
+        asking = Asking(made, "/commit", limit="1.5")
+        made.begun(1)
+        eventually(lambda: not made.found.row[Column.DUE])
+        assert made.told()["project"] == "project-a"
+        asking.join(60)
+        assert asking.answer is not None
 
 
 def test_one_that_is_told_to_leave_answers_what_it_has_and_takes_nothing_new() -> None:
