@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from moorage.domain import plain_values
+from moorage.domain import deadline, plain_values
 from moorage.domain.describe_members import CHOICE_FIELDS, RoleDescription, read_choice
 from moorage.domain.describe_nested import flattened
 from moorage.domain.describe_server_options import read_server_options
@@ -117,6 +117,7 @@ def read_role(source: object, path: str) -> RoleDescription:
     """
     fields = plain_values.mapping(source, path)
     plain_values.only(fields, set(_ROLE_FIELDS | CHOICE_FIELDS), path)
+    deadline.check()
     name = _role_name(fields.get("name"), f"{path}.name")
     common: dict[str, Any] = {
         "count": plain_values.count(fields.get("count", 1), f"{path}.count"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from moorage.domain import deadline
 from moorage.domain.ensembles import Selector
 from moorage.heat.paths import Path
 
@@ -71,6 +72,7 @@ class ServerIndex:
         self._views: dict[Path, StackMembers] = {}
         self._found: dict[tuple[Path, Selector], tuple[Selector, ...]] = {}
         for server in servers:
+            deadline.check()
             for length in range(len(server.path.steps) + 1):
                 above = Path(server.path.steps[:length])
                 self._below.setdefault(above, []).append(server.path)

@@ -139,6 +139,7 @@ def parse(
     Raises:
         InvalidDescription: not YAML, more than one document, beyond the bounds, a duplicate
             or non-scalar key, an unknown tag; with path and line.
+        TimeExpired: the deadline of the request has passed.
     """
     if len(text) > limits.text:
         raise InvalidDescription(f"longer than {limits.text} characters", path=name or None)
@@ -148,6 +149,7 @@ def parse(
     builder = _Builder(name, remarks, limits.nodes)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
+            deadline.check()
             builder.take(event)
     except yaml.YAMLError as error:
         found = None if remarks is None else _json(text, name)

@@ -65,12 +65,14 @@ def _replaced(call: Call, template: YamlNode, words: YamlNode, manner: _Manner) 
         # Every word is looked for in all of the text that no longer word has replaced.
         call.spend(scanned + len(pieces))
         value = _value(call, values[word], manner)
-        before = len(pieces)
-        pieces = [new for piece in pieces for new in piece.split(word, value)]
-        if len(pieces) == before:
+        found = sum(piece.text.count(word) for piece in pieces if not piece.done)
+        if not found:
             missing.append(word)
-        if len(pieces) > MAX_NODES:
+            continue
+        if len(pieces) + 2 * found > MAX_NODES:
             raise call.argument.invalid(f"{call.name}: {word!r} is replaced too often")
+        call.spend(2 * found)
+        pieces = [new for piece in pieces for new in piece.split(word, value)]
     if missing and manner.all_found:
         raise call.invalid(f"not in the text: {', '.join(missing)}", words)
     return _together(call, pieces)

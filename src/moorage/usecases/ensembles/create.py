@@ -29,7 +29,7 @@ from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.ensembles.references import with_references
 from moorage.usecases.refusals.explanation import NOW, answer_once, explain_static, refusal
 from moorage.usecases.shared.access import made_by_request
-from moorage.usecases.shared.limits import check_member_count, check_size
+from moorage.usecases.shared.limits import check_member_count, check_roles, check_size
 from moorage.usecases.shared.quotas import bound_stored, check_stored
 from moorage.usecases.shared.role_resolution import names_for, resolve
 from moorage.usecases.waitlist_turn import turn_of_stay
@@ -235,6 +235,7 @@ def ensemble_from_description(
         InvalidDescription: a role names the caller's own project.
         LimitExceeded: the ensemble is too large.
     """
+    check_roles(env.limits, len(description.roles))
     resolved = resolve(names_for(env.store, caller), description.roles, env.limits.nova)
     roles = tuple(
         owned_role(env.ids, role, one, caller.project_id, one.path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain import deadline
 from moorage.domain.period import DAY, HOUR
 from moorage.engine.state.overlay import without_consumers
 from moorage.usecases.decide.closed_hosts import foreign_occupant
@@ -108,6 +110,7 @@ def _until(
     ensemble, store = context.proposal.ensemble, context.env.store
     others = [one for one in observation.exclusive if one.id != ensemble.id]
 
+    @cache  # bookings of one decision are on many hosts
     def lease_of(decision: str) -> str | None:
         return store.decision(decision).lease_id
 
@@ -122,6 +125,7 @@ def _until(
     endings = {}
     try:
         for name, place in places.items():
+            deadline.check()
             mine = {provider: taken[provider] for provider in place.allocations}
             rows = [view.row_of[provider] for provider in (place.host, *mine)]
             ends = (

@@ -59,6 +59,8 @@ class Limits:
     """Expensive requests of one project that one process runs at once; see `Admission`."""
     expensive_in_all: int = 12
     """Expensive requests of all projects that one process runs at once."""
+    expensive_at_once: int | None = None
+    """Expensive requests of one project worked on at a time while others ask; None: all."""
     waiting: int = 8
     """Requests that wait for events in one process; each occupies a thread."""
     page: int = 1000
@@ -221,6 +223,18 @@ def check_size(limits: Limits, ensemble: Ensemble, before: Ensemble | None = Non
         if size > max(limit, earlier):
             told = f"{what}: {limit} at most ({setting}), not {size}"
             raise LimitExceeded(what, limit=limit, requested=size, told=told)
+
+
+def check_roles(limits: Limits, number: int) -> None:
+    """Check the number of roles, before anything is worked out for each.
+
+    Raises:
+        LimitExceeded: there are more than one ensemble may have.
+    """
+    what, setting, _ = _MEASURES[1]
+    if number > limits.roles:
+        told = f"{what}: {limits.roles} at most ({setting}), not {number}"
+        raise LimitExceeded(what, limit=limits.roles, requested=number, told=told)
 
 
 def check_template_size(limits: Limits, source: Mapping[str, object]) -> None:

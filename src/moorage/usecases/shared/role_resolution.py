@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import os_resource_classes
 
+from moorage.domain import deadline
 from moorage.domain.describe_members import check_whole_node
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
@@ -40,10 +41,11 @@ def resolve(
         UnknownName: an unknown flavor, resource class or trait.
         InvalidDescription: an image that contradicts the role's flavor.
     """
-    return tuple(
-        resolve_role(one, known, rules, one.path or f"members[{i}]")
-        for i, one in enumerate(described)
-    )
+    roles = []
+    for i, one in enumerate(described):
+        deadline.check()
+        roles.append(resolve_role(one, known, rules, one.path or f"members[{i}]"))
+    return tuple(roles)
 
 
 class LedgerNames:
