@@ -1,8 +1,9 @@
 """One HTTP connection: served in turns, by one thread at a time.
 
-In a turn it receives once, answers the requests that are whole, and sends as much as the system
-takes. Nothing makes a thread wait but the application: a body that is still coming is kept until it
-is whole, an answer until the client takes it, both within the bounds of a `BufferLimit`.
+In a turn it receives once, answers one request that is whole, and sends as much as the system
+takes; what a client has sent ahead waits for further turns. Nothing makes a thread wait but the
+application: a body that is still coming is kept until it is whole, an answer until the client takes
+it, both within the bounds of a `BufferLimit`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class WaitFor(IntEnum):
 
     NOTHING = 0
     """It is over."""
+    A_TURN = -1
+    """It has more requests already, which wait until those of other connections had theirs."""
     READABLE = select.EPOLLIN | select.EPOLLONESHOT
     WRITABLE = select.EPOLLOUT | select.EPOLLONESHOT
 
@@ -334,12 +337,14 @@ class Connection:
         return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def _answer_all(self) -> WaitFor | None:
-        """Answer every complete request; return what to wait for, or None to go on reading."""
+        """Answer one complete request; return what to wait for, or None to go on reading."""
         parser = self._parser
-        while (found := parser.take()) is not None:
+        if (found := parser.take()) is not None:
             after = self._answer(*found)
             if after is not None:
                 return after
+            if parser.has_more():
+                return WaitFor.A_TURN
         return None if parser.refusal is None else self._refuse(parser.refusal)
 
     def _answer(

@@ -8,6 +8,9 @@ that another one waits.
 A thread that was the only one at work polls the connection that it served 5 ms before it returns
 to epoll: most clients that have an answer ask again, and send head and body in two pieces, each of
 which would wake a second thread. If by then all others are at work, another client waits as long.
+
+Connections that have sent requests ahead have their turns one after the other, in one thread: so
+many as may send more than they read, all others are served by the other threads.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import heapq
 import logging
 import select
 import threading
-from collections import Counter
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
 from moorage.http.transport.connection import WaitFor
@@ -49,6 +52,10 @@ class ThreadPool:
         """Those at the epoll."""
         self._staying = 0
         """Those that stay with a connection that rests."""
+        self._ahead: deque[int] = deque()
+        """Connections with requests sent ahead, which wait for a turn."""
+        self._serves_ahead = False
+        """Whether a thread serves one of them."""
         self._over = False
         """Whether the pool has stopped."""
         self._start_thread()
@@ -144,8 +151,19 @@ class ThreadPool:
                     if not self._waiting and self._threads < self._most:
                         self._start_thread()
                 self._serve(descriptor)
+                while (ahead := self._next_ahead()) is not None:
+                    self._serve(ahead)
+                    self._serves_ahead = False
                 with self._lock:
                     self._waiting += 1
+
+    def _next_ahead(self) -> int | None:
+        """The next connection with requests sent ahead; None while another thread serves one."""
+        with self._lock:
+            if self._serves_ahead or not self._ahead:
+                return None
+            self._serves_ahead = True
+            return self._ahead.popleft()
 
     def _may_poll(self) -> bool:
         """Whether to stay with a connection: only as the single busy thread, counted as staying."""
@@ -183,6 +201,9 @@ class ThreadPool:
                 if not self._has_next_request(connection):
                     break
                 after = connection.turn()
+            if after is WaitFor.A_TURN:
+                self._ahead.append(descriptor)
+                return
             if after:
                 self._events.modify(descriptor, after)
                 return
