@@ -24,7 +24,7 @@ from moorage.usecases.preemption.short_stay import ShortenStay
 from moorage.usecases.refusals.earliest_window import next_window
 from moorage.usecases.refusals.reasons import explain_refusal
 from moorage.usecases.relocation.moved_leases import MoveLeases, MoveLeasesAndEndPreemptible
-from moorage.usecases.shared.admission import Admission
+from moorage.usecases.shared.admission import Admission, ProjectTurns
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.waitlist.attempt import try_entry
 
@@ -79,6 +79,7 @@ def with_strategies(environment: Environment) -> UseCaseEnvironment:
 
 def make_environment(settings: Settings, *, store: Store, solver: Solver) -> UseCaseEnvironment:
     """What the use cases are given."""
+    at_once = settings.limits.expensive_at_once
     environment = Environment(
         store=store,
         solver=solver,
@@ -93,6 +94,7 @@ def make_environment(settings: Settings, *, store: Store, solver: Solver) -> Use
             of_one_project=settings.limits.expensive,
             in_all=settings.limits.expensive_in_all,
             waiting=settings.limits.waiting,
+            turns=None if at_once is None else ProjectTurns(at_once, time.monotonic),
         ),
         check=lease_check(settings.outward),
     )

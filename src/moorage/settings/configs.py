@@ -301,6 +301,7 @@ def configure(effective: Effective) -> Settings:
             attempts=value["commit_attempts"],
             expensive=value["expensive_per_project"],
             expensive_in_all=_expensive(value),
+            expensive_at_once=_at_once(value),
             page_bytes=value["page_bytes"],
             waiting=max(value["threads"] // 2, 1),
         ),
@@ -357,6 +358,15 @@ def _expensive(value: Mapping[str, Any]) -> int:
     """How many requests that search one worker admits at a time."""
     threads: int = value["threads"]
     return max(threads * 3 // 4, 1)
+
+
+def _at_once(value: Mapping[str, Any]) -> int | None:
+    """How many requests of one project that search a worker has worked on while others ask.
+
+    Half of the planners for all workers together: another project finds one without them.
+    """
+    planners = _planners(value).processes
+    return max(planners // (2 * value["workers"]), 1) if planners else None
 
 
 def _planners(value: Mapping[str, Any]) -> PlannersConfig:

@@ -1,14 +1,17 @@
 """Only so many expensive requests at once: of one project, and in all."""
 
+import threading
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
 from moorage.api.native.routes import ROUTES
+from moorage.domain import deadline
 from moorage.domain.errors import Busy, TooManyRequests
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
-from moorage.usecases.shared.admission import Admission
+from moorage.usecases.shared.admission import Admission, ProjectTurns
 
 DECIDE = {
     "ensemble": {
@@ -61,6 +64,34 @@ def test_a_refused_request_takes_no_turn_and_a_failed_one_gives_it_back() -> Non
         raise ZeroDivisionError
     with admission.turn(TENANT), admission.turn(OTHER):
         pass
+
+
+def test_a_project_that_asks_alone_uses_all_and_shares_once_another_asks() -> None:
+    now = 0.0
+    admission = Admission(of_one_project=4, turns=ProjectTurns(1, lambda: now))
+    began = [threading.Event() for _ in range(2)]
+
+    def work(event: threading.Event) -> None:
+        with admission.turn(TENANT):
+            event.set()
+
+    alone = (admission.turn(TENANT), admission.turn(TENANT))
+    with alone[0], alone[1], admission.turn(OTHER), admission.turn(OPERATOR):
+        waits = threading.Thread(target=work, args=(began[0],))
+        waits.start()
+        assert not began[0].wait(0.2)
+    waits.join(20)
+    assert began[0].is_set()
+    with admission.turn(TENANT):
+        with (
+            pytest.raises(deadline.TimeExpired),
+            deadline.within(time.monotonic, 0.1),
+            admission.turn(TENANT),
+        ):
+            pytest.fail("the other has asked lately")
+        now = 11.0
+        work(began[1])
+        assert began[1].is_set(), "the other asks no more"
 
 
 def test_what_searches_is_counted_and_what_nova_waits_for_is_not() -> None:

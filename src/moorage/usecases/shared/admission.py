@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore, Condition, Lock
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain import deadline
 from moorage.domain.errors import Busy, TooManyRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from moorage.usecases.ports import Caller
 
@@ -62,10 +63,70 @@ RETRY_AFTER: Final = 1
 """Seconds after which a refused client may retry; most expensive requests take less."""
 
 
+_RECENT: Final = 10.0
+"""Seconds for which a project that has asked counts as one that asks."""
+
+
+class ProjectTurns:
+    """Lets a project's requests work while others wait, if other projects ask, too. Thread-safe.
+
+    One that asks alone may use all there is. Once another asks, each has so many turns at a time:
+    processors are not shared between requests but between projects, and a long request of one does
+    not slow another's.
+    """
+
+    def __init__(self, at_once: int, stopwatch: Callable[[], float]) -> None:
+        self._at_once = at_once
+        self._stopwatch = stopwatch
+        self._changed = Condition()
+        self._running: Counter[str] = Counter()
+        self._asked: dict[str, float] = {}
+        """When each project that has asked lately did so last."""
+
+    @contextmanager
+    def turn(self, project: str) -> Iterator[None]:
+        """Wait for a turn, and take it during the context.
+
+        Raises:
+            TimeExpired: the request's deadline passed before.
+        """
+        with self._changed:
+            self._asked[project] = self._stopwatch()
+            while self._must_wait(project):
+                deadline.check()
+                self._changed.wait(max(deadline.left(1.0), 0.0))
+            self._running[project] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running[project] -= 1
+                if not self._running[project]:
+                    del self._running[project]
+                self._changed.notify_all()
+
+    def _must_wait(self, project: str) -> bool:
+        if self._running[project] < self._at_once:
+            return False
+        recent = self._stopwatch() - _RECENT
+        for other in [one for one, at in self._asked.items() if at < recent]:
+            del self._asked[other]
+        return any(other != project for other in (*self._asked, *self._running))
+
+
 class Admission:
     """Limits the expensive requests that this process runs at once."""
 
-    def __init__(self, *, of_one_project: int = 8, in_all: int = 12, waiting: int = 8) -> None:
+    def __init__(
+        self,
+        *,
+        of_one_project: int = 8,
+        in_all: int = 12,
+        waiting: int = 8,
+        turns: ProjectTurns | None = None,
+    ) -> None:
+        """`turns` None: all that are admitted work at once."""
+        self._turns = turns
         self._of_one_project = of_one_project
         self._in_all = in_all
         self._lock = Lock()
@@ -76,18 +137,24 @@ class Admission:
 
     @contextmanager
     def turn(self, caller: Caller) -> Iterator[None]:
-        """Count one expensive request during the context, or refuse it; there is no waiting.
+        """Count one expensive request during the context, or refuse it; then wait for its turn.
 
-        A waiting request would occupy a thread. Requests of operators count for no project.
+        A waiting request occupies a thread, so only those wait that are admitted. Requests of
+        operators count for no project, and wait for none.
 
         Raises:
             TooManyRequests: the caller's project has as many under way as it may.
-            Busy: this process has as many under way as it may.
+            Busy: this process has as many under way as it may, or the deadline passed before the
+                project's turn.
         """
         project = None if caller.operator else caller.project_id
         self._enter(project)
         try:
-            yield
+            if project is None or self._turns is None:
+                yield
+            else:
+                with self._turns.turn(project):
+                    yield
         finally:
             self._leave(project)
 
