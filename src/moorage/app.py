@@ -25,7 +25,7 @@ from moorage.api.native.versions import ID as VERSION_ID
 from moorage.api.placement import rules as placement_rules
 from moorage.http.auth_strategy import auth_strategy
 from moorage.http.cors import with_cors
-from moorage.http.kernel import Kernel, Mount
+from moorage.http.kernel import CALLER, Kernel, Mount
 from moorage.http.metrics_page import PATH, MetricsPage
 from moorage.http.planner_client import PlannerClient
 from moorage.http.process_status import Column, ProcessStatus
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from moorage.http.auth import Authenticate
     from moorage.http.auth_strategy import AuthStrategy
     from moorage.http.planner_client import Planner
-    from moorage.http.wsgi import Application
+    from moorage.http.wsgi import Application, Environ, StartResponse
     from moorage.settings import Settings
     from moorage.store.watch import Watch
     from moorage.usecases.environment import UseCaseEnvironment
@@ -138,9 +138,22 @@ def assemble(
         system_routes=system_routes,
         bounds=settings.server.bounds,
         watch=RequestMetrics(monitoring.metrics),
+        forward=None if planner is None else _forwarding(env, planner),
     )
     open_to_pages = with_cors(kernel, settings.server.cors)
     return with_proxies(open_to_pages, settings.server.trusted_proxies)
+
+
+def _forwarding(env: UseCaseEnvironment, planner: Planner) -> Application:
+    """Hands a request to a planner in its project's turn."""
+
+    def forward(environ: Environ, start_response: StartResponse) -> list[bytes]:
+        with env.admission.turn(environ[CALLER]):
+            answer = planner(environ)
+        start_response(answer.status, answer.headers)
+        return [answer.body]
+
+    return forward
 
 
 def _mounts(

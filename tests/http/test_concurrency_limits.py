@@ -1,7 +1,8 @@
 """So many requests of one client at once: the others find threads left."""
 
+import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 from tests.http.conftest import Client, Reply
 
+from moorage.domain.errors import Busy
 from moorage.http.auth import noauth2
-from moorage.http.kernel import Kernel, Mount, RequestLimits
+from moorage.http.kernel import LARGE_BODY, Kernel, Mount, RequestLimits
 from moorage.http.system_routes import SystemRoutes
-from moorage.http.wsgi import Environ, StartResponse
+from moorage.http.wsgi import Application, Environ, StartResponse
 from moorage.settings import configure, read
 
 ANN = {"HTTP_X_AUTH_TOKEN": "ann:project-a"}
@@ -45,11 +47,11 @@ class Served:
     slow: Slow
     send: Client
 
-    def get(self, path: str, who: dict[str, str], address: str = "192.0.2.1") -> Reply:
+    def get(self, path: str, who: Mapping[str, Any], address: str = "192.0.2.1") -> Reply:
         return self.send("GET", f"/v1{path}", environ={**who, "REMOTE_ADDR": address})
 
     @contextmanager
-    def under_way(self, number: int, who: dict[str, str], **more: Any) -> Iterator[None]:
+    def under_way(self, number: int, who: Mapping[str, Any], **more: Any) -> Iterator[None]:
         """While so many requests are worked on."""
         threads = [
             threading.Thread(target=self.get, args=("/slow", who), kwargs=more, daemon=True)
@@ -66,7 +68,7 @@ class Served:
         self.slow.go.clear()
 
 
-def served(**bounds: Any) -> Served:
+def served(*, forward: Application | None = None, **bounds: Any) -> Served:
     slow = Slow()
     mount = Mount("native", "/v1", slow)
     system_routes = SystemRoutes(version="0", places={}, checks={})
@@ -78,6 +80,7 @@ def served(**bounds: Any) -> Served:
                 authenticate=noauth2,
                 system_routes=system_routes,
                 bounds=RequestLimits(**bounds),
+                forward=forward,
             )
         ),
     )
@@ -98,6 +101,27 @@ def test_a_project_has_its_share_and_others_have_theirs() -> None:
         assert here.get(path, ANN).status == (500 if path == "/error" else 200)
 
 
+def test_bodies_of_a_project_under_way_are_weighed() -> None:
+    here = served(running=8, of_one_project=4, body=100)
+    half, rest = {**ANN, "wsgi.input": io.BytesIO(b"x" * 100), "CONTENT_LENGTH": "100"}, b"y" * 100
+
+    def send(who: dict[str, str]) -> Reply:
+        return here.send("PUT", "/v1/x", body=rest, environ={**who, "REMOTE_ADDR": "192.0.2.1"})
+
+    with here.under_way(1, half):
+        assert send(ANN).status == 200
+    halves = [
+        {**ANN, "wsgi.input": io.BytesIO(b"x" * 100), "CONTENT_LENGTH": "100"} for _ in range(2)
+    ]
+    with here.under_way(1, halves[0]), here.under_way(1, halves[1]):
+        refused = send(ANN)
+        assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+        assert "twice body_limit" in refused.json["errors"][0]["detail"]
+        assert send(BOB).status == 200
+        assert send(NOVA).status == 200
+    assert send(ANN).status == 200
+
+
 def test_what_is_sent_in_parts_counts_until_it_is_sent() -> None:
     here = served(of_one_project=1)
     environ: Environ = {
@@ -112,6 +136,27 @@ def test_what_is_sent_in_parts_counts_until_it_is_sent() -> None:
     assert b"".join(body) == b"ok"
     body.close()
     assert here.get("/x", ANN).status == 200
+
+
+def test_a_tenants_large_body_is_decoded_elsewhere() -> None:
+    given: list[str | None] = []
+
+    def forward(environ: Environ, start_response: StartResponse) -> list[bytes]:
+        given.append(environ["moorage.caller"].project_id)
+        if environ["PATH_INFO"] == "/busy":
+            raise Busy("no planner became free in time", retry_after=2)
+        start_response("201 Created", [("x-said", "1")])
+        return [b"made"]
+
+    here = served(forward=forward)
+    large, small = b"x" * LARGE_BODY, b"x" * (LARGE_BODY - 1)
+    made = here.send("PUT", "/v1/x", body=large, environ={**ANN})
+    assert (made.status, made.headers["x-said"], made.body) == (201, "1", b"made")
+    for who, body in ((ANN, small), (NOVA, large)):
+        assert here.send("PUT", "/v1/x", body=body, environ={**who}).body == b"ok"
+    busy = here.send("PUT", "/v1/busy", body=large, environ={**ANN})
+    assert (busy.status, busy.headers["retry-after"]) == (503, "2")
+    assert given == ["project-a"] * 2
 
 
 def test_an_address_has_its_share_whoever_asks_unless_it_is_a_proxys() -> None:

@@ -2,10 +2,14 @@
 
 import errno
 import io
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from moorage.http import request_body
 from moorage.http.kernel import RequestLimits
 from moorage.http.transport.connection import IncompleteBody
 from moorage.http.wsgi import Environ, StartResponse
@@ -44,6 +48,37 @@ def test_a_length_that_is_no_number_is_refused(client: Any, length: str) -> None
     reply = client()("PUT", "/v1/x", body=b"a", environ={"CONTENT_LENGTH": length})
     assert reply.status == 400
     assert "content-length header must be an integer" in reply.json["errors"][0]["detail"]
+
+
+TEXTS = st.text('ab,:"\\\\{}[]\\né')
+VALUES = st.recursive(
+    st.none() | st.integers(0, 9) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+)
+
+
+def _separators(value: Any) -> int:
+    """Commas and colons of a value's JSON that stand in no text."""
+    if isinstance(value, dict):
+        return sum(map(_separators, value.values())) + max(2 * len(value) - 1, 0)
+    if isinstance(value, list):
+        return sum(map(_separators, value)) + max(len(value) - 1, 0)
+    return 0
+
+
+@given(VALUES, st.booleans())
+def test_values_are_counted_and_not_what_stands_in_texts(value: Any, ascii_only: bool) -> None:  # noqa: FBT001 - drawn
+    body = json.dumps(value, ensure_ascii=ascii_only).encode()
+    assert request_body.count_values(body) == _separators(value)
+
+
+def test_a_body_of_too_many_values_is_refused_before_it_is_decoded(client: Any) -> None:
+    body = b'{"a":{%b"b":1}}' % b"".join(b'"k%d":1,' % n for n in range(150_000))
+    tenant, operator = {"HTTP_X_ROLES": "member"}, {"HTTP_X_ROLES": "admin"}
+    for who, status in ((tenant, 413), (operator, 200)):
+        assert client()("POST", "/v1/x", body=body, environ=who).status == status
+    texts = b'{"a":"%b"}' % (b"a, b: " * 200_000)
+    assert client()("POST", "/v1/x", body=texts, environ=tenant).status == 200
 
 
 @pytest.mark.parametrize("chunked", [False, True])

@@ -14,7 +14,7 @@ def test_counts_go_to_the_row_of_the_worker() -> None:
     status.set_arriving(7)
     status.reader_ended()
     status.body_refused()
-    assert [row[column] for column in Column] == [1, 1, 3, 5, 7, 1, 1, 0, 0]
+    assert [row[column] for column in Column] == [1, 1, 3, 5, 7, 1, 1, 0, 0, 0]
     status.set_accepting(accepts=False)
     assert row[Column.ACCEPTS] == 0
 

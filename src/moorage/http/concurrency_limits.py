@@ -1,4 +1,4 @@
-"""Limits one client's concurrent requests in this process; further ones are refused.
+"""Limits one client's concurrent requests, and their bodies, in this process; refuses further ones.
 
 A client with many connections gets no more than a share of the threads. Further requests are
 refused and not queued, for waiting would take a thread as well.
@@ -33,11 +33,13 @@ class ConcurrencyLimits:
         self,
         *,
         of_one_project: int,
+        bodies_of_one_project: int,
         of_one_address: int | None = None,
         proxies: Sequence[str] = (),
     ) -> None:
         """`of_one_address` None: no limit; addresses of `proxies` are not counted."""
         self._of_one_project = of_one_project
+        self._bodies_of_one_project = bodies_of_one_project
         self._of_one_address = of_one_address
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
         self._lock = Lock()
@@ -86,29 +88,43 @@ class ConcurrencyLimits:
                 retry_after=RETRY_AFTER,
             )
 
-    def leave(self, key: str) -> None:
-        """Release one count."""
+    def enter_body(self, key: str, size: int) -> None:
+        """Count the bytes of a project's body.
+
+        Raises:
+            TooManyRequests: with those under way they are more than may be.
+        """
+        if not self._enter(key, self._bodies_of_one_project, size):
+            raise TooManyRequests(
+                f"bodies of the project's requests under way have {self._bodies_of_one_project}"
+                " bytes, as many as may be (twice body_limit); send this one again when one is"
+                " answered",
+                retry_after=RETRY_AFTER,
+            )
+
+    def leave(self, key: str, amount: int) -> None:
+        """Release what was counted."""
         with self._lock:
-            self._clients[key] -= 1
+            self._clients[key] -= amount
             if not self._clients[key]:
                 del self._clients[key]
 
-    def _enter(self, key: str, most: int) -> bool:
+    def _enter(self, key: str, most: int, amount: int = 1) -> bool:
         with self._lock:
-            if self._clients[key] >= most:
+            if self._clients[key] + amount > most:
                 return False
-            self._clients[key] += 1
+            self._clients[key] += amount
             return True
 
 
 class CountedRequest:
     """The counters that one request holds until it is over."""
 
-    __slots__ = ("_keys", "_limits")
+    __slots__ = ("_counts", "_limits")
 
     def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
-        self._keys: list[str] = []
+        self._counts: list[tuple[str, int]] = []
 
     def count_address(self, address: str) -> None:
         """Count it by its address.
@@ -119,7 +135,7 @@ class CountedRequest:
         key = self._limits.address_key(address)
         if key is not None:
             self._limits.enter_address(key)
-            self._keys.append(key)
+            self._counts.append((key, 1))
 
     def count_caller(self, caller: Caller) -> None:
         """Count it by the caller's project, or by the user without one.
@@ -127,14 +143,27 @@ class CountedRequest:
         Raises:
             TooManyRequests: as many are under way as may be.
         """
-        if caller.operator:
-            return
-        project = caller.project_id
-        key = f"project {project}" if project else f"user {caller.user_id}"
-        self._limits.enter_project(key)
-        self._keys.append(key)
+        if not caller.operator:
+            key = _account(caller)
+            self._limits.enter_project(key)
+            self._counts.append((key, 1))
+
+    def count_body(self, caller: Caller, size: int) -> None:
+        """Count its body by the caller's project.
+
+        Raises:
+            TooManyRequests: as many bytes are under way as may be.
+        """
+        if size and not caller.operator:
+            key = f"bodies of {_account(caller)}"
+            self._limits.enter_body(key, size)
+            self._counts.append((key, size))
 
     def release(self) -> None:
         """Release its counts; idempotent."""
-        while self._keys:
-            self._limits.leave(self._keys.pop())
+        while self._counts:
+            self._limits.leave(*self._counts.pop())
+
+
+def _account(caller: Caller) -> str:
+    return f"project {caller.project_id}" if caller.project_id else f"user {caller.user_id}"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from moorage.http.concurrency_limits import CountedRequest
     from moorage.http.system_routes import SystemRoutes
     from moorage.http.wsgi import Answer, Application, Environ, StartResponse
+    from moorage.usecases.ports import Caller
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +78,10 @@ class RequestLimits:
     """How long a request may be worked on once its body is there; see `domain.deadline`."""
 
 
+LARGE_BODY: Final = 128 * 1024
+"""Bytes of a body from which a tenant's request is forwarded: decoding holds the interpreter."""
+
+
 class RequestObserver(Protocol):
     """Observer of answered requests."""
 
@@ -99,7 +104,10 @@ class Kernel:
         system_routes: SystemRoutes,
         bounds: RequestLimits = RequestLimits(),
         watch: RequestObserver = _ignore,
+        forward: Application | None = None,
     ) -> None:
+        """`forward` answers tenants' requests with large bodies, or raises `Busy`."""
+        self._forward = forward
         self._mounts = sorted(mounts, key=lambda mount: len(mount.prefix), reverse=True)
         self._authenticate = authenticate
         self._system_routes = system_routes
@@ -108,6 +116,7 @@ class Kernel:
         self._running = BoundedSemaphore(bounds.running)
         self._limits = ConcurrencyLimits(
             of_one_project=bounds.of_one_project,
+            bodies_of_one_project=2 * bounds.body,
             of_one_address=bounds.of_one_address,
             proxies=bounds.proxies,
         )
@@ -171,11 +180,13 @@ class Kernel:
         except TooManyRequests as error:
             refused = too_many_requests(error, own_id)
         if refused is None:
-            refused = self._take_body(environ, own_id)
+            refused = self._take_body(environ, own_id, counted)
         if refused is not None:
             return response.give(refused)
         limit = deadline.admitted(time.monotonic, self._seconds)
         with deadline.under(limit), self._running:
+            if self._forward is not None and _is_large(environ):
+                return _forwarded(self._forward, environ, response, own_id)
             return mount.app(environ, response)
 
     def _mount_of(self, path: str) -> Mount | None:
@@ -195,11 +206,16 @@ class Kernel:
         environ[CALLER] = caller
         return None
 
-    def _take_body(self, environ: Environ, own_id: str) -> Answer | None:
+    def _take_body(self, environ: Environ, own_id: str, counted: CountedRequest) -> Answer | None:
+        caller: Caller | None = environ.get(CALLER)
         try:
-            request_body.receive(environ, self._longest)
+            body = request_body.receive(environ, self._longest)
+            if caller is not None and not caller.operator:
+                counted.count_body(caller, len(body))
+                request_body.check_values(body)
         except LimitExceeded as error:
-            detail = f"The body is {error.requested} bytes or more; the limit is {error.limit}."
+            unit = error.what.rpartition(" ")[2]
+            detail = f"The body is {error.requested} {unit} or more; the limit is {error.limit}."
             return error_answer(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 "http.body_too_large",
@@ -208,9 +224,29 @@ class Kernel:
             )
         except InvalidDescription as error:
             return _not_understood(error.message, own_id)
+        except TooManyRequests as error:
+            return too_many_requests(error, own_id)
         except Busy as error:
             return busy(error, own_id)
         return None
+
+
+def _is_large(environ: Environ) -> bool:
+    """Whether a tenant's request has a body that is decoded elsewhere."""
+    caller: Caller | None = environ.get(CALLER)
+    size = int(environ.get("CONTENT_LENGTH") or 0)
+    return size >= LARGE_BODY and caller is not None and not caller.operator
+
+
+def _forwarded(
+    forward: Application, environ: Environ, response: Response, own_id: str
+) -> Iterable[bytes]:
+    try:
+        return forward(environ, response)
+    except TooManyRequests as error:
+        return response.give(too_many_requests(error, own_id))
+    except Busy as error:
+        return response.give(busy(error, own_id))
 
 
 def _is_text(path: str, query: str) -> bool:
