@@ -7,11 +7,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final
 
+from tests.fuzz.doors import bounds
 from tests.fuzz.doors.attack import Bystander, Hammer, Memory
+from tests.fuzz.doors.one_tenant import read_nothing
 from tests.scenarios.soak.soak import prepare
 from tests.servers import postgres
 from tests.servers.replica import Replica
@@ -19,11 +22,7 @@ from tests.servers.replica import Replica
 from moorage.store import open_store
 
 WORKERS: Final = 2
-PLANNERS: Final = 1
-GROWTH: Final = 1.25
-"""How much more memory the last quarter may use than the second."""
-LONG_ENOUGH: Final = 600.0
-"""Seconds from which memory is judged; before that it still fills."""
+PLANNERS: Final = 2
 TOLD: Final = 30
 
 
@@ -34,7 +33,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hammers", type=int, default=6)
     said = "seconds an answer may take; the service is given half of it"
-    parser.add_argument("--most", type=float, default=30, help=said)
+    parser.add_argument("--most", type=float, default=bounds.ANSWER, help=said)
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--report", type=Path)
     args = parser.parse_args(words)
@@ -65,17 +64,23 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
     try:
         replica.up()
         memory = Memory(replica.pid)
-        bystander = Bystander(replica.port, args.most)
+        stop, calm = Event(), Event()
+        bystander = Bystander(replica.port, args.most, calm)
         hammers = [
-            Hammer(replica.port, f"{args.seed}-{number}", args.most)
+            Hammer(replica.port, f"{args.seed}-{number}", args.most, calm)
             for number in range(args.hammers)
         ]
-        stop = Event()
         runs = [*(one.run for one in hammers), bystander.run, memory.run]
+        runs.append(partial(read_nothing, replica.port, "hammer-0", calm))
         threads = [Thread(target=run, args=(stop,)) for run in runs]
         for thread in threads:
             thread.start()
-        time.sleep(args.seconds)
+        until = time.monotonic() + args.seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(bounds.ATTACKED, left))
+            calm.set()
+            time.sleep(min(bounds.CALM, max(until - time.monotonic(), 0)))
+            calm.clear()
         stop.set()
         for thread in threads:
             thread.join()
@@ -86,8 +91,16 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
         levels = memory.levels()
     finally:
         replica.down()
-    if args.seconds >= LONG_ENOUGH and last > second * GROWTH:
-        wrong.append(f"memory grew from {second:.0f} to {last:.0f} MB")
+    if memory.peak > bounds.MEMORY:
+        wrong.append(f"memory of all processes was {memory.peak:.0f} MB")
+    if args.seconds >= bounds.LONG_ENOUGH:
+        if last > second * bounds.GROWTH:
+            wrong.append(f"memory grew from {second:.0f} to {last:.0f} MB")
+        wrong += [
+            f"another tenant's {method} was slowed: {_latency(method, took, bystander.alone)}"
+            for method, took in bystander.took.items()
+            if _slowed(took, bystander.alone[method])
+        ]
     replaced = starts - WORKERS - PLANNERS
     if replaced > 0:
         wrong.append(f"{replaced} HTTP workers and planners were replaced")
@@ -98,8 +111,9 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
         f"- {statuses.total()} hostile requests; by status, 0 where the connection was closed:",
         f"  {dict(sorted(statuses.items()))}",
         f"- slowest answer {max(hammer.slowest for hammer in hammers):.1f} s of {args.most:.0f}",
-        *(_latency(method, took) for method, took in bystander.took.items()),
-        f"- memory of all processes {second:.0f} MB in the second quarter, {last:.0f} MB last;",
+        *(_latency(method, took, bystander.alone) for method, took in bystander.took.items()),
+        f"- memory of all processes {second:.0f} MB in the second quarter, {last:.0f} MB last,",
+        f"  {memory.peak:.0f} of {bounds.MEMORY:.0f} MB at most;",
         f"  the largest process {memory.largest:.0f} MB",
         *(f"    - {of}: {before:.0f} MB, {after:.0f} MB" for of, (before, after) in levels.items()),
         f"- wrong: {len(wrong)}",
@@ -108,13 +122,25 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
     return "\n".join(lines), wrong
 
 
-def _latency(method: str, took: list[float]) -> str:
-    ordered = sorted(took) or [0.0]
-    median, late = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]
+def _latency(method: str, took: list[float], alone: dict[str, list[float]]) -> str:
+    median, late, worst = _quantiles(took)
+    calm_median, calm_late, _ = _quantiles(alone[method])
     return (
         f"- another tenant's {method}: {len(took)} times, median {median * 1000:.0f} ms,"
-        f" 99 % {late * 1000:.0f} ms, worst {ordered[-1] * 1000:.0f} ms"
+        f" 99 % {late * 1000:.0f} ms, worst {worst * 1000:.0f} ms;"
+        f" alone median {calm_median * 1000:.0f} ms, 99 % {calm_late * 1000:.0f} ms"
     )
+
+
+def _slowed(took: list[float], alone: list[float]) -> bool:
+    median, late, _ = _quantiles(took)
+    calm_median, calm_late, _ = _quantiles(alone)
+    return median > bounds.MEDIAN * calm_median or late > bounds.LATE * calm_late
+
+
+def _quantiles(took: list[float]) -> tuple[float, float, float]:
+    ordered = sorted(took) or [0.0]
+    return ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100], ordered[-1]
 
 
 def _starts(replica: Replica) -> int:

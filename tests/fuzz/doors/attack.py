@@ -29,6 +29,8 @@ class Hammer:
     seed: str
     most: float
     """Seconds that an answer may take."""
+    calm: Event
+    """While it is set nothing is sent."""
     statuses: Counter[int] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     slowest: float = 0.0
@@ -39,6 +41,9 @@ class Hammer:
         known: deque[str] = deque(maxlen=KNOWN)
         project = f"hammer-{self.seed}"
         while not stop.is_set():
+            if self.calm.is_set():
+                stop.wait(0.1)
+                continue
             asked = request(dice, known)
             began = time.monotonic()
             try:
@@ -79,7 +84,10 @@ class Bystander:
 
     port: int
     most: float
+    calm: Event
     took: dict[str, list[float]] = field(default_factory=lambda: {"GET": [], "PUT": []})
+    alone: dict[str, list[float]] = field(default_factory=lambda: {"GET": [], "PUT": []})
+    """The same while nothing attacks."""
     wrong: list[str] = field(default_factory=list)
 
     def run(self, stop: Event) -> None:
@@ -100,7 +108,7 @@ class Bystander:
             "Content-Type": "application/json",
             "OpenStack-API-Version": "placement 1.38",
         }
-        began = time.monotonic()
+        began, calm = time.monotonic(), self.calm.is_set()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.most + 5)
         try:
             connection.request(method, path, body, headers)
@@ -111,7 +119,8 @@ class Bystander:
         finally:
             connection.close()
         took = time.monotonic() - began
-        self.took[method].append(took)
+        if calm is self.calm.is_set():
+            (self.alone if calm else self.took)[method].append(took)
         if status >= _FAULT or took > self.most:
             self.wrong.append(f"the bystander's {method}: {status} after {took:.1f} s")
 
@@ -135,6 +144,11 @@ class Memory:
     def largest(self) -> float:
         """The most that one process had."""
         return max((size for sizes in self.samples for size in sizes.values()), default=0.0)
+
+    @property
+    def peak(self) -> float:
+        """The most that all had together."""
+        return max((sum(sizes.values()) for sizes in self.samples), default=0.0)
 
     def level(self) -> tuple[float, float]:
         """The medians of the second and of the last quarter, of all processes together."""
@@ -182,8 +196,9 @@ def _purpose(pid: int) -> str:
 
 
 def _resident(pid: int) -> float:
+    """Its memory, with its share of the pages that it has in common with others."""
     try:
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        found = re.search(r"Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text())
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     return int(found[1]) / 1024 if found else 0.0

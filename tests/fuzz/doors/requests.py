@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from tests.fuzz.doors import one_tenant
 from tests.fuzz.doors.spoiling import dumps, spoiled, text
 from tests.fuzz.doors.templates import template
 
@@ -167,6 +168,14 @@ def _lease(dice: Random, known: Sequence[str]) -> Asked:
     return _sent(dice, "POST", NATIVE + where, body)
 
 
+def _one_tenant(dice: Random, known: Sequence[str]) -> Asked:
+    """Seldom something expensive: most of its kind are refused soon."""
+    if dice.random() < 0.7:
+        return _listing(dice, known)
+    path, body = one_tenant.body(dice, f"o{dice.randrange(10**9)}")
+    return Asked("POST", path, body)
+
+
 def _subscription(dice: Random, known: Sequence[str]) -> Asked:
     del known
     url = dice.choice(("http://127.0.0.1/", "http://[::ffff:7f00:1]/", "https://8.8.8.8/x", "x"))
@@ -267,4 +276,5 @@ _KINDS: Final[tuple[Callable[[Random, Sequence[str]], Asked], ...]] = (
     _server_group,
     _placement,
     _placement,
+    _one_tenant,
 )
