@@ -32,7 +32,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-fairness format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -156,6 +156,9 @@ bench-month: install  ## a month of leases and other servers, in three ways: an 
 
 bench-http: install $(SERVERS)  ## HTTP servers beside ours, ten minutes (ARGS="--servers moorage,waitress --rows raw,end --write")
 	PYTHONPATH=$(dir $(SERVERS)) $(BIN)/python -m benchmarks.http_servers $(ARGS)
+
+bench-fairness: install  ## one tenant's latency while another attacks, a quarter of an hour (ARGS="--attacks keys --rounds 1")
+	$(BIN)/python -m benchmarks.fairness $(or $(ARGS),--write)
 
 bench-joint: install  ## joint decisions at the size of a cloud, an hour (ARGS="--cells 100x10000 --families mixed --instances 3": a minute)
 	$(BIN)/python -m benchmarks.joint $(or $(ARGS),--write)
