@@ -295,3 +295,37 @@ def test_a_members_migration_is_no_foreigner(make: Make, against: str) -> None:
     assert cloud.enter(server, there, size).status_code == 204
     shown = cloud.native("GET", f"/ensembles/{cloud.ensemble}?compliance=true")["ensemble"]
     assert "alone" not in {one["policy"] for one in shown["compliance"]}
+
+
+def test_who_else_gives_up_the_host_makes_it_no_less_exclusive(serve: Serve) -> None:
+    """Nor is a server its own revert because it gets what somebody else gives up there."""
+    kept = Kept(serve(foreign_servers="refuse"), strength="preferred")
+    first, server, unrelated = (str(uuid4()) for _ in range(3))
+    for one, host in ((first, kept.host), (unrelated, kept.host), (server, kept.neighbour())):
+        assert kept.put(host, server=one).status_code == 204
+    path, headers = f"/v1/ensembles/{kept.ensemble}/policies/alone", {**ADMIN, "If-Match": "*"}
+    strict = {"policy": {"type": "exclusive", "members": ["x"]}}
+    kept.client.simulate_put(path, json=strict, headers=headers)
+
+    def post(**allocations: Any) -> int:
+        body = {}
+        for uuid, taken in allocations.items():
+            found = kept.client.simulate_get(f"/placement/allocations/{uuid}", headers=PLACEMENT)
+            body[uuid] = {
+                "allocations": taken,
+                "project_id": "other",
+                "user_id": "ann",
+                "consumer_generation": found.json.get("consumer_generation"),
+                "consumer_type": "INSTANCE",
+            }
+        answer = kept.client.simulate_post("/placement/allocations", json=body, headers=PLACEMENT)
+        return int(answer.status_code)
+
+    here = {kept.host: {"resources": SMALL}}
+    assert post(**{unrelated: {}, server: here}) == 409
+    # Its own migration has the host meanwhile: that may give it back, to nobody else.
+    migration = str(uuid4())
+    assert post(**{first: {}, migration: here}) == 204
+    assert kept.put(kept.neighbour(), server=first).status_code == 204
+    assert post(**{migration: {}, server: here}) == 409
+    assert post(**{migration: {}, first: here}) == 204
