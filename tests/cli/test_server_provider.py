@@ -68,7 +68,8 @@ def test_it_is_found_by_the_beginning_of_an_id_of_the_list(
 
 SESSIONS = """\
 name: sessions
-members: [{name: s, kind: slice, count: 2, resources: {CUSTOM_SESSION: 1}}]
+members:
+  - {{name: s, kind: slice, count: 2, resources: {{CUSTOM_SESSION: 1}}, servers_of: [{owner}]}}
 """
 
 
@@ -78,7 +79,8 @@ def test_its_owner_lists_slices_and_reports_on_them(
     words = ("server", "provider", "set", server, "CUSTOM_SESSION=7", "--share-with", "chat")
     assert games(*words).status == 0
     voice = sim.as_tenant("chat")
-    (tmp_path / "sessions.yaml").write_text(SESSIONS, encoding="utf-8")
+    text = SESSIONS.format(owner=f"games-{server[:8]}")
+    (tmp_path / "sessions.yaml").write_text(text, encoding="utf-8")
     held = voice("ensemble", "create", "-f", str(tmp_path / "sessions.yaml"), "--hold", "1h")
     assert held.status == 0, held
     first, second = (

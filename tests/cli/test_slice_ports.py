@@ -26,7 +26,12 @@ pytestmark = pytest.mark.process
 FAST = PortTiming(watch=0.05, poll=0.01, tries=RetryPolicy(first_pause=0.01, attempts=3))
 GATES = """\
 name: gates
-members: [{{name: gate, kind: slice, count: 2, resources: {{CUSTOM_VNIC_SLICE: {units}}}}}]
+members:
+  - name: gate
+    kind: slice
+    count: 2
+    resources: {{CUSTOM_VNIC_SLICE: {units}}}
+    on_server: {server}
 """
 
 
@@ -42,7 +47,8 @@ class Clouds:
 
     def claim(self, *, units: int = 1, member: int = 0) -> str:
         if not self.guest.body("ensemble", "list")["ensembles"]:
-            (self.folder / "gates.yaml").write_text(GATES.format(units=units), encoding="utf-8")
+            text = GATES.format(units=units, server=self.server)
+            (self.folder / "gates.yaml").write_text(text, encoding="utf-8")
             file = str(self.folder / "gates.yaml")
             made = self.guest("ensemble", "create", "-f", file, "--hold", "1h")
             assert made.status == 0, made

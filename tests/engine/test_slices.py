@@ -46,6 +46,7 @@ def state(
         inventories=(Inventory(resource, total),),
         offered_by=offered_by,
         open_to=open_to,
+        owner=OTHER_PROJECT if (offered_by or "").startswith("guest") else PROJECT,
     )
     bookings = tuple(
         Booking(one, name, {resource: 1}, Period(0), BookingState.ALLOCATED) for one in consumers
@@ -233,8 +234,23 @@ def test_servers_are_there_for_those_they_are_shared_with() -> None:
     found = fleet(state("h1", "guest"), theirs)
     for open_to in (frozenset({OTHER_PROJECT, PROJECT}), None):
         shared = found.with_states([state("offer", offered_by="guest", open_to=open_to)])
-        assert placed(build(request(SLICE), shared)) == {"offer"}
-        assert allowed(build(request(SLICE), found)) == set()
+        for named in ({"servers_of": frozenset({OTHER_PROJECT})}, {"on_server": "offer"}):
+            role = replace(SLICE, **named)
+            assert placed(build(request(role), shared)) == {"offer"}, named
+            assert allowed(build(request(role), found)) == set(), named
+        built = build(request(SLICE), shared)
+        assert (allowed(built), built.rejected) == (set(), {"unnamed-project": 1})
+
+
+def test_what_an_operator_offers_is_named_as_such() -> None:
+    theirs = state("offer", offered_by="guest", open_to=None)
+    vouched = replace(theirs, provider=replace(theirs.provider, by_operator=True))
+    role = replace(SLICE, servers_of=frozenset({"operators"}))
+    for offer, there in ((theirs, set[str]()), (vouched, {"offer"})):
+        built = build(request(role), fleet(state("h1", "guest"), offer))
+        for one in (built, loads_request(dumps_request(built))):
+            assert allowed(one) == there
+    assert allowed(build(request(SLICE), fleet(state("h1", "guest"), vouched))) == set()
 
 
 def test_standing_where_one_may_not_be_any_more_opens_nothing() -> None:

@@ -387,6 +387,7 @@ def fleet(things: Sequence[Thing], keeper: Keeper | None) -> Snapshot:
             aggregates=one.aggregates,
             offered_by=None if one.on is None else f"vm-{one.name}",
             open_to=None if one.on is None else frozenset({PROJECT}),
+            owner=PROJECT,
         )
         there = {vm: PROJECT for vm, host in vms.items() if host == one.name}
         # The servers themselves take nothing that matters here.

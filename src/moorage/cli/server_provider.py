@@ -90,6 +90,7 @@ class List(Command):
             "status": lambda one: one.status,
             "resources": _resources,
             "traits": lambda one: " ".join(one.traits),
+            "offered by": lambda one: one.offered_by,
             "shared with": _sharing,
         }
         return Shown(answer.body, listing(columns, answer.value))

@@ -27,18 +27,20 @@ MAX_IMAGE_PROPERTIES: Final = 256
 IMAGE_FIELDS: Final = frozenset({"image_properties", "boot_from_volume"})
 """Fields of a role about the image of its servers, and where their root disk is."""
 CHOICE_FIELDS: Final = (
-    frozenset({"kind", "flavor", "resources", "required", "forbidden", "member_of", "on_server"})
+    frozenset({"kind", "flavor", "resources", "required", "forbidden", "member_of"})
+    | {"on_server", "servers_of"}
     | IMAGE_FIELDS
     | GROUP_FIELDS
 )
 """What says where members may be placed; where there are alternatives, each of them has these."""
-_OF_SERVERS: Final = CHOICE_FIELDS - {"on_server"}
+_OF_SLICES: Final = frozenset({"on_server", "servers_of"})
+_OF_SERVERS: Final = CHOICE_FIELDS - _OF_SLICES
 _OF_OTHERS: Final = frozenset({"kind", "resources", "required", "forbidden"})
 FIELDS_OF: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         MemberKind.SERVER: _OF_SERVERS,
         MemberKind.BAREMETAL: _OF_SERVERS - GROUP_FIELDS,
-        MemberKind.SLICE: _OF_OTHERS | {"on_server"},
+        MemberKind.SLICE: _OF_OTHERS | _OF_SLICES,
         MemberKind.VOLUME: _OF_OTHERS | {"member_of"},
         MemberKind.PORT: _OF_OTHERS | {"member_of"},
     }
@@ -69,6 +71,8 @@ class RoleDescription:
     """Whether the root disk is a volume."""
     on_server: str | None = None
     """Of slices: the server on which they must be, by its id or that of its provider."""
+    servers_of: frozenset[str] = frozenset()
+    """Of slices: whose servers besides their own project's they may be on."""
     alternatives: tuple[RoleDescription, ...] = ()
     """What a member may be instead, in order; each says what places it, and nothing else."""
     path: str = field(default="", compare=False)
@@ -93,6 +97,7 @@ class RoleDescription:
             server=self.server,
             alternatives=tuple(one.role for one in self.alternatives),
             on_server=self.on_server,
+            servers_of=self.servers_of,
         )
 
 
@@ -151,6 +156,7 @@ def read_choice(name: str, source: object, path: str) -> RoleDescription:
         ),
         from_volume=read_from_volume(fields.get("boot_from_volume"), f"{path}.boot_from_volume"),
         on_server=None if on_server is None else plain_values.name(on_server, f"{path}.on_server"),
+        servers_of=plain_values.names(fields.get("servers_of", ()), f"{path}.servers_of"),
     )
 
 

@@ -119,6 +119,9 @@ class Role:
     not know of hosts."""
     on_server: str | None = None
     """Of slices: the server on which they must be, by its id or that of its provider; None: any."""
+    servers_of: frozenset[str] = frozenset()
+    """Of slices: whose servers besides their own project's they may be on: ids of projects, and
+    `server_providers.OPERATORS`."""
     share: Share | None = None
     """Whose servers its members are, if another project's; None: the ensemble's project's."""
 

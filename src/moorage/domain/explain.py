@@ -9,8 +9,8 @@ server asked for), `failed` (a build failed there), `devices:<group>` (no provid
 of the host, or shared with it, is what a port, volume or other group asks for; `devices:volume` and
 `devices:port` also of members of these kinds), `devices` (each of these can be had there, but not
 all for one member); of servers that offer slices `no-location` (the
-server is on no host), `away` (its host is planned to be away) and `on-server` (the role names
-another one).
+server is on no host), `away` (its host is planned to be away), `on-server` (the role names another
+one) and `unnamed-project` (it is another project's, and the role names neither that nor it).
 """
 
 from __future__ import annotations

@@ -78,3 +78,7 @@ class ResourceProvider:
     """The consumer, normally a server, that offers it; ADR-0037."""
     open_to: frozenset[str] | None = frozenset()
     """Projects that may place slices on it, if a server offers it; None: every project."""
+    owner: str = ""
+    """The project of the server that offers it, if one does."""
+    by_operator: bool = False
+    """Whether an operator has said what the server offers."""

@@ -7,10 +7,13 @@ inventories and traits are the provider's, and where it is follows from the serv
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from moorage.domain.period import Instant
+
+OPERATORS: Final = "operators"
+"""What a role says to accept servers that an operator offers, whosever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class ServerProvider:
     """The server's project."""
     shared_with: frozenset[str] | None = frozenset()
     """Other projects that may place slices on it; None: every project."""
+    by_operator: bool = False
+    """Whether an operator has said last what it offers."""
     host: str | None = None
     """The UUID of the host on which its server was last seen; who asks where it is must not read
     this, but the server's allocations."""

@@ -104,6 +104,17 @@ class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         ]
         | UnsetType
     ) = UNSET
+    servers_of: (
+        Annotated[
+            Names,
+            Meta(
+                description="Of slices: whose servers they may be on besides those of their own"
+                " project: ids of projects that share theirs, or `operators`, for all that an"
+                " operator offers"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class RoleBody(
@@ -212,6 +223,7 @@ class Role(Struct, frozen=True):
     """Null: nothing is said of the image."""
     boot_from_volume: bool = False
     on_server: str | None = None
+    servers_of: list[str] = []
     host_checks: list[str] = []
     """Extra specs and image properties that Nova, and not Moorage, compares with the host."""
     alternatives: list[Role] = []

@@ -53,6 +53,9 @@ class ServerProvider(Struct, frozen=True):
     resources: dict[str, OfferedResource]
     traits: list[str]
     shared_with: Sharing | None
+    offered_by: Literal["own", "operator", "project"]
+    """Who has said what it offers: the caller's project, an operator, or another project. Roles of
+    slices name those of other projects, see `servers_of`."""
     host: str | None
     """For operators: where it is."""
     created_at: str | None

@@ -365,6 +365,8 @@ def test_what_is_stored_is_as_it_was_described(service: Service) -> None:
         ({"kind": "slice", "resources": {"CUSTOM_SESSION": 0}}, "resources", ""),
         ({"kind": "slice", "resources": {"CUSTOM_NOTHING": 1}}, "resources", "CUSTOM_NOTHING"),
         ({**SESSION, "on_server": ""}, "on_server", ""),
+        ({**SESSION, "servers_of": "project-b"}, "servers_of", ""),
+        ({"flavor": "m1.small", "servers_of": ["project-b"]}, "servers_of", "kind server"),
         ({"flavor": "m1.small", "on_server": VMS[0]}, "on_server", "kind server"),
     ],
 )
@@ -398,3 +400,62 @@ def test_slices_of_another_projects_role_are_on_its_servers(service: Service) ->
     own = seen(TENANT)
     assert own["s[0]"] in {provider(service, one) for one in VMS[:2]}
     assert (own["t[0]"], own["t[1]"]) == (None, None)
+
+
+def test_a_public_server_draws_no_slices_of_others(service: Service) -> None:
+    offer(service, VMS[2], OTHER, "everyone")
+    theirs, own = provider(service, VMS[2]), sorted(provider(service, vm) for vm in VMS[:2])
+    found = servers(made(service, described(count=4)))
+    assert found == sorted(own * 2)
+    error = refused(ask(service, described()), 409, "infeasible")["explanation"]
+    assert error["counts"]["rejected"]["unnamed-project"] == "1+"
+    assert error["note"].endswith(
+        "servers of other projects are to be named, by servers_of or on_server"
+    )
+    assert not {VMS[2], theirs, "project-b"} & set(str(error).replace("'", " ").split())
+    for named in ({"servers_of": ["project-b"]}, {"on_server": theirs}):
+        assert servers(made(service, described(**named))) == [theirs], named
+
+
+def test_what_is_not_shared_is_not_told(service: Service) -> None:
+    """A server that is open to others is as none; so is its project, if named."""
+    made(service, described(count=4))
+    answers = []
+    for named in ([], ["project-b"], ["project-c"], ["operators"]):
+        error = refused(ask(service, described(servers_of=named)), 409, "infeasible")
+        told = error["explanation"]
+        answers.append({key: told[key] for key in ("stage", "conflict", "note", "counts")})
+    assert all(one == answers[0] for one in answers)
+    assert "unnamed-project" not in answers[0]["counts"]["rejected"]
+
+
+def test_operators_offer_by_saying_so(service: Service) -> None:
+    """Whosever the server is; and no more once its owner has said it anew."""
+    theirs = provider(service, VMS[2])
+    made(service, described(count=4))
+    role = described(servers_of=["operators"])
+    offer(service, VMS[2], OTHER, "everyone")
+    refused(ask(service, role), 409, "infeasible")
+    offer(service, VMS[2], OPERATOR, "everyone")
+    assert servers(made(service, role)) == [theirs]
+
+    def offered_by(caller: Caller) -> dict[str, str]:
+        every = service.call("GET", "/server-providers", caller=caller).json["server_providers"]
+        return {one["id"]: one["offered_by"] for one in every}
+
+    assert offered_by(TENANT)[theirs] == offered_by(OTHER)[theirs] == "operator"
+    offer(service, VMS[2], OTHER, "everyone")
+    assert (offered_by(TENANT)[theirs], offered_by(OTHER)[theirs]) == ("project", "own")
+    refused(ask(service, described(servers_of=["operators"])), 409, "infeasible")
+
+
+def test_alternatives_name_each_for_itself(service: Service) -> None:
+    offer(service, VMS[2], OTHER, "everyone")
+    made(service, described(count=4))
+    first = {**SESSION}
+    second = {**SESSION, "servers_of": ["project-b"]}
+    body = {"name": "either", "members": [{"name": "s", "alternatives": [first, second]}]}
+    assert servers(made(service, body)) == [provider(service, VMS[2])]
+    stored = service.call("GET", "/ensembles", query={"name": "either"}).json["ensembles"]
+    shown = service.call("GET", f"/ensembles/{stored[0]['id']}").json["ensemble"]["members"][0]
+    assert [one["servers_of"] for one in shown["alternatives"]] == [[], ["project-b"]]

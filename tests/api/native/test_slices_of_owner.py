@@ -78,7 +78,7 @@ def test_the_guest_is_told_why_it_failed(service: Service, guest: str) -> None:
 def test_its_own_project_may_say_why_as_well(service: Service, verb: Any) -> None:
     offer(service, VMS[1], TENANT, ["project-b"])
     offer(service, VMS[0], TENANT, ["project-b"])
-    held = made(service, described(), caller=OTHER)
+    held = made(service, described(servers_of=["project-a"]), caller=OTHER)
     path = f"/decisions/{held['decision']['id']}/claims"
     one = service.call("POST", path, {"claim": {"member": "s[0]"}}, caller=OTHER).json["claim"]
     assert one["reason"] is None

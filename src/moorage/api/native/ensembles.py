@@ -195,6 +195,7 @@ def role_view(role: Role, count: int, *, others: bool = False) -> wire.Role:
         image_properties=_image(role),
         boot_from_volume=role.nova_server is not None and role.nova_server.from_volume,
         on_server=role.on_server,
+        servers_of=sorted(role.servers_of),
         host_checks=list(role.host_checks),
         project_id=UNSET if role.share is None else role.share.project_id,
         share=UNSET

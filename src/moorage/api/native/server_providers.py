@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
@@ -108,10 +108,17 @@ def _view(one: ShownServerProvider) -> wire.ServerProvider:
         },
         traits=sorted(one.traits),
         shared_with=None if record is None else _sharing(record.shared_with),
+        offered_by=_offering(one),
         host=one.host,
         created_at=None if record is None else format_instant(record.created_at),
         updated_at=None if record is None else format_instant(record.updated_at),
     )
+
+
+def _offering(one: ShownServerProvider) -> Literal["own", "operator", "project"]:
+    if one.record.by_operator:
+        return "operator"
+    return "own" if one.own else "project"
 
 
 def _sharing(projects: frozenset[str] | None) -> Sharing:

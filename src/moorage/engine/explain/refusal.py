@@ -16,6 +16,7 @@ from moorage.engine.explain.element_facts import demand_text, policy_rejections
 from moorage.engine.explain.elements import POLICY, elements, on_empty_hosts, without_elements
 from moorage.engine.explain.relaxation_candidates import ANY_CHANGE
 from moorage.engine.explain.relaxations import FoundRelaxations, find_relaxations
+from moorage.engine.joint.host_filters import unnamed_servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +40,7 @@ _GIVERS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Kind of members -> what they are placed on, if that is no host."""
+_UNNAMED: Final = "servers of other projects are to be named, by servers_of or on_server"
 NO_SMALL_CHANGE: Final = "no single small change makes it fit"
 TIME_RAN_OUT: Final = "time ran out before a change was found that makes it fit"
 NONE_FOUND: Final = "no single small change was found that makes it fit"
@@ -155,13 +157,17 @@ def _note(
 ) -> str:
     if verdict != INFEASIBLE:
         return ""
+    notes = []
     if left is False:
         who, what = _shut_out(built)
-        return f"no {what} is open to {who}, whatever is set aside"
-    if not found.relaxations:
+        notes.append(f"no {what} is open to {who}, whatever is set aside")
+    elif not found.relaxations:
         several = "the conflicts are independent: " if len(cores) > 1 else ""
-        return f"{several}{_without_change(found, every=left is True)}"
-    return ""
+        notes.append(f"{several}{_without_change(found, every=left is True)}")
+    slices = (one for one in built.request.every_choice if one.is_slice)
+    if any(unnamed_servers(one, built.terrain) for one in slices):
+        notes.append(_UNNAMED)
+    return "; ".join(notes)
 
 
 def _without_change(found: FoundRelaxations, *, every: bool) -> str:

@@ -36,6 +36,8 @@ NO_CLOSED_HOSTS: Final[Closed] = MappingProxyType({})
 _ROLE_SEPARATOR: Final = "/"
 NO_LOCATION: Final = "no-location"
 """Reason id of servers that offer slices, and are on no host now."""
+UNNAMED: Final = "unnamed-project"
+"""Reason id of servers of other projects that a role does not name."""
 ON_SERVER: Final = "on-server"
 """Reason id of servers other than the one that a role names."""
 SERVER_NAME: Final = "server:"
@@ -124,7 +126,7 @@ def _equality_key(role: Role, number: int, devices: DeviceConstraints | None) ->
     if devices is not None:
         return number
     amounts = frozenset(role.resources.items())
-    stands = role.is_slice and (role.on_server, role.shared_with)
+    stands = role.is_slice and (role.on_server, role.servers_of, role.shared_with)
     return amounts, role.required, role.forbidden, role.root_required, role.member_of, stands
 
 
@@ -177,7 +179,7 @@ def considered_rows(terrain: Terrain, roles: Collection[Role]) -> Bools:
 
 
 def _of_server(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
-    """Of slices: the servers that are on a host, and the one that the role names."""
+    """Of slices: the servers that are on a host, and whose the role accepts or which it names."""
     if not role.is_slice:
         return
     if terrain.standing_on is not None:
@@ -186,6 +188,15 @@ def _of_server(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
         names = (role.on_server, f"{SERVER_NAME}{role.on_server}")
         rows = [terrain.row_of[name] for name in names if name in terrain.row_of]
         yield ON_SERVER, mask_of(rows, terrain.host_count)
+    elif terrain.offered:
+        accepted = [terrain.offered[name] for name in (role.shared_with, *role.servers_of)]
+        yield UNNAMED, np.logical_or.reduce(accepted)
+
+
+def unnamed_servers(role: Role, terrain: Terrain) -> int:
+    """How many servers of other projects are open to a role of slices that does not name them."""
+    named = next((mask for reason, mask in _of_server(role, terrain) if reason == UNNAMED), None)
+    return 0 if named is None else int((~named & _rows_of_kind(role, terrain)).sum())
 
 
 def _open_hosts(terrain: Terrain, closed: frozenset[str]) -> Bools:

@@ -117,6 +117,7 @@ def _role(role: Role) -> dict[str, object]:
             {"alternatives": [_role(one) for one in role.alternatives]} if role.alternatives else {}
         ),
         **({} if role.on_server is None else {"on_server": role.on_server}),
+        **({"servers_of": sorted(role.servers_of)} if role.servers_of else {}),
         **({"shared_with": role.shared_with} if role.shared_with else {}),
     }
 
@@ -161,6 +162,7 @@ def _read_role(values: Mapping[str, Any]) -> Role:
         root_required=frozenset(values.get("root_required", ())),
         alternatives=tuple(_read_role(one) for one in values.get("alternatives", ())),
         on_server=values.get("on_server"),
+        servers_of=frozenset(values.get("servers_of", ())),
         share=Share("", values["shared_with"]) if "shared_with" in values else None,
     )
 
@@ -228,6 +230,7 @@ def encode_terrain(terrain: Terrain) -> dict[str, object]:
         "devices": None if terrain.devices is None else _devices(terrain.devices),
         **({} if terrain.standing_on is None else {"standing_on": terrain.standing_on.tolist()}),
         **({"usable": _rows(terrain.usable)} if terrain.usable else {}),
+        **({"offered": _rows(terrain.offered)} if terrain.offered else {}),
     }
 
 
@@ -264,6 +267,7 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
         occupants_of=lambda row: occupants.get(row, ()),
         standing_on=standing_on,
         usable=_masks(values.get("usable", {}), count),
+        offered=_masks(values.get("offered", {}), count),
         devices=None if values.get("devices") is None else _read_devices(values["devices"]),
     )
 

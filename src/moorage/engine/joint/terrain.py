@@ -18,6 +18,7 @@ import numpy as np
 from moorage.domain.ensembles import KEEPING, MAX_MEMBERS
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import MAX_AMOUNT
+from moorage.domain.server_providers import OPERATORS
 from moorage.domain.topology import HOST, OWN_LEVELS, SERVER, Level
 from moorage.engine.devices.host_trees import columns_of, devices_of
 from moorage.engine.joint.member_bookings import staying_allocations
@@ -93,6 +94,9 @@ class Terrain:
     usable: Mapping[str, Bools] = field(default_factory=lambda: MappingProxyType({}))
     """Another project that roles belong to, or "" -> [H] servers that its slices may use. Absent:
     all."""
+    offered: Mapping[str, Bools] = field(default_factory=lambda: MappingProxyType({}))
+    """Who offers servers, as `Role.servers_of` says it, or "" for the request's own project -> [H]
+    these servers; of all whom roles belong to or name. Empty: slices may use whatever is usable."""
     _or_below: dict[Level, Domains] = field(default_factory=dict, repr=False)
     """Cache of levels with `or_below`; bookings do not change them."""
     _lists: dict[Level, list[int]] = field(default_factory=dict, repr=False)
@@ -289,6 +293,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         devices=devices,
         standing_on=_standing_on(snapshot, rows) if hosts.servers else None,
         usable={project: np.isin(rows, some) for project, some in usable.items()},
+        offered=_offered(snapshot, request, rows) if hosts.servers else {},
         staying=lambda: staying_allocations(snapshot, request),
         _lists=hosts.lists if hosts.levels else {},
         _hosts=hosts,
@@ -363,6 +368,24 @@ def _usable(snapshot: Snapshot, request: EnsembleRequest) -> dict[str, tuple[int
         project: tuple(usable_servers(snapshot, project or request.project_id))
         for project in projects
     }
+
+
+def _offered(snapshot: Snapshot, request: EnsembleRequest, rows: Ints) -> dict[str, Bools]:
+    """`Terrain.offered` of these rows of the snapshot."""
+    found: dict[str, list[bool]] = {}
+    named = {name for role in request.every_choice for name in role.servers_of}
+    for name in named.union(role.shared_with for role in request.roles):
+        owner = name or request.project_id
+        found[name] = [
+            row in snapshot.offered_by
+            and (
+                snapshot.state(row).provider.by_operator
+                if name == OPERATORS
+                else snapshot.state(row).provider.owner == owner
+            )
+            for row in rows.tolist()
+        ]
+    return {name: np.array(mask, dtype=np.bool_) for name, mask in found.items()}
 
 
 def _servers(

@@ -87,7 +87,7 @@ def _moved(changeset: Changeset, found: Mapping[str, int]) -> list[str]:
 
 
 def _check_forms(batch: Batch, changeset: Changeset, moved: list[str]) -> None:
-    """Names, traits, aggregates and the tree of what has moved are as they were seen."""
+    """Names, traits, aggregates, trees and offers of what has moved are as they were seen."""
     now = {one.uuid: one for one in forms(batch.connection, moved)}
     for uuid in moved:
         if uuid not in now or _form(now[uuid]) != _form(changeset.seen[uuid]):
@@ -95,7 +95,8 @@ def _check_forms(batch: Batch, changeset: Changeset, moved: list[str]) -> None:
 
 
 def _form(provider: ResourceProvider) -> tuple[object, ...]:
-    return provider.name, provider.root_uuid, provider.traits, provider.aggregates
+    offer = provider.open_to, provider.owner, provider.by_operator
+    return provider.name, provider.root_uuid, provider.traits, provider.aggregates, *offer
 
 
 def _check_standing(batch: Batch, changeset: Changeset) -> None:

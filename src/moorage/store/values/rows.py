@@ -65,6 +65,7 @@ def provider(
     aggregates: Iterable[str],
 ) -> ResourceProvider:
     """One provider with all it has."""
+    offer = None if row.offer is None else stored_bodies.SERVER_PROVIDER.decode(row.offer)
     return ResourceProvider(
         uuid=intern(row.uuid),
         name=row.name,
@@ -78,9 +79,9 @@ def provider(
         traits=frozenset(traits),
         aggregates=frozenset(aggregates),
         offered_by=row.offered_by,
-        open_to=_NOBODY
-        if row.offer is None
-        else stored_bodies.SERVER_PROVIDER.decode(row.offer).open_to,
+        open_to=_NOBODY if offer is None else offer.open_to,
+        owner="" if offer is None else offer.project_id,
+        by_operator=offer is not None and offer.by_operator,
     )
 
 
@@ -102,6 +103,8 @@ def recounted(
         one.aggregates,
         one.offered_by,
         one.open_to,
+        one.owner,
+        one.by_operator,
     )
 
 

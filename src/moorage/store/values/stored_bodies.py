@@ -126,6 +126,7 @@ def _role(alternatives: Shape[tuple[Role, ...]]) -> Shape[Role]:
         groups=_GROUPS,
         same_subtree=each(_NAMES),
         root_required=_NAMES,
+        servers_of=_NAMES,
         nova_server=optional(
             record(
                 NovaServer,

@@ -91,7 +91,13 @@ def _put(
         before = stored
     if not caller.operator:
         _check_new_names(env, offer)
-    record = replace(before, project_id=project, shared_with=offer.shared_with, updated_at=now)
+    record = replace(
+        before,
+        project_id=project,
+        shared_with=offer.shared_with,
+        by_operator=caller.operator,
+        updated_at=now,
+    )
     relied: dict[str, int] = {}
     if stored is not None:
         relied = {stored.id: int(snapshot.revisions[snapshot.row(stored.id)])}
