@@ -27,6 +27,12 @@ class Affinity:
     Use it for members that must share something a domain has: a host's memory bus, a rack's
     switch, a zone's storage. With `zip`, each i-th set of members shares a domain of its own.
     Broken by one for every domain used beyond the first.
+
+    Nova's `affinity` is this at the level `host`; the first server that starts decides where, and
+    later ones fit there or fail, while here a host is found that has room for all. Nova's
+    `soft-affinity` weighs the hosts, the more servers of the group the better, for one server at
+    a time. Preferred here, it costs the domains used beyond the first, whether the members are
+    halved over two of them or all but one are in one.
     """
 
     type: ClassVar[str] = "affinity"

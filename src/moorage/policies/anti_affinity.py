@@ -34,6 +34,16 @@ class AntiAffinity:
     With the default of one this is "each on its own host" (or rack, ...); a larger number
     bounds what one failing domain takes along. It says nothing about evenness: `spread` does.
     Broken by one for every member above the limit, in each domain.
+
+    The same under other names: Nova's `anti-affinity` is this at the level `host`, with
+    `max_server_per_host` for `max_per_domain`; Nova's `soft-anti-affinity` only weighs the
+    hosts, the fewer servers of the group the better, among other weights, for one server at a time.
+    Preferred here, it costs what is above the limit for all members together, before the
+    objective: where two hosts hold two each of a limit of one, that is as far from it as where
+    one holds three and another one. Nomad's `distinct_property` is this
+    at the level that the property stands for, its value being `max_per_domain`: it is always
+    required, of a job or task group, for one property; `distinct_hosts` is the same for hosts.
+    BtrPlace's `spread` is this at the level `host`.
     """
 
     type: ClassVar[str] = "anti-affinity"

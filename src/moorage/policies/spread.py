@@ -38,10 +38,29 @@ class Spread:
     *eligible* one, used or not. A domain is eligible when at least one of its hosts could hold
     one of the members if it were empty, so a rack without suitable hosts does not count, and a
     rack that is merely full does. Domains in which the request's own required fences and bans
-    leave no host to any of the members do not count either, as with `nodeAffinityPolicy: Honor`
-    of Kubernetes; with `fenced_domains: count` they do, as empty ones (`Ignore`). Give at least
-    one of `min_domains` and `max_skew`. Broken by the number of domains missing, and by the skew
-    above the limit.
+    leave no host to any of the members do not count either; with `fenced_domains: count` they
+    do, as empty ones. Give at least one of `min_domains` and `max_skew`. Broken by the number of
+    domains missing, and by the skew above the limit.
+
+    Elsewhere these names mean something else:
+
+    - Kubernetes' `minDomains` counts the *eligible* domains there are: with fewer, the emptiest
+      counts as empty, and else it has no effect. `min_domains` here counts the domains that the
+      members *use*, whatever `max_skew` says, and is broken by what is missing.
+    - Kubernetes' `maxSkew` judges one incoming pod in its domain, beside all pods that a label
+      selector finds, of whatever workload, at the time. `max_skew` here judges the placement of
+      this policy's members as a whole, counts no others, and may be 0.
+    - Kubernetes' `nodeAffinityPolicy` says which nodes count: by default (`Honor`) those that the
+      pod's affinity and selector match. `fenced_domains: skip` does so for fences and bans that
+      are required of the members, `count` as `Ignore`; traits and aggregates that a role requires
+      always narrow what counts. `nodeTaintsPolicy`, by default `Ignore`, has no equal here: hosts
+      that are disabled, away, full or kept to others still count.
+    - Nomad's `spread` only prefers: it scores nodes by target percentages of an attribute, evenly
+      if none are given, together with bin packing. That is closest to this with a `strength` of
+      `preferred`; shares of a percentage cannot be said here.
+    - BtrPlace's `spread` puts every VM on a node of its own, in its continuous form also during a
+      reconfiguration: that is `anti-affinity` here, with `phase: transition` for the latter.
+      `min_domains` at the level `host` is BtrPlace's `mostlySpread`.
     """
 
     type: ClassVar[str] = "spread"
