@@ -11,6 +11,7 @@ MINICLOUD := .cache/minicloud/.locked
 FROM_SOURCE := --no-binary ovs --no-binary wsme --no-binary simplegeneric
 NOVAS_TESTS := .cache/nova-functional/.locked
 BLAZAR := .cache/blazar/.locked
+DROP_IN := .cache/drop-in/.locked
 SERVERS := .cache/http-servers/.locked
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all:
 
@@ -32,7 +33,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-fairness format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-fairness format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -88,6 +89,14 @@ $(BLAZAR): requirements/blazar-bench.txt $(LOCKED)
 	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes -r $<
 	@touch $@
 
+# packaging/drop-in as it is installed: it has the module name of the reference, which is not here.
+$(DROP_IN): requirements/drop-in.txt packaging/drop-in/pyproject.toml $(LOCKED)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(BIN)/uv pip sync --quiet --python $(@D)/bin/python --only-binary :all: --require-hashes $< || \
+	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes -r $<
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --no-index --no-deps --no-build-isolation --editable . --editable packaging/drop-in
+	@touch $@
+
 # Servers that are judged beside ours, in a folder for `PYTHONPATH`.
 $(SERVERS): requirements/http-servers.txt $(LOCKED)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(@D) --only-binary :all: --require-hashes -r $< || \
@@ -110,6 +119,9 @@ minicloud-test: install $(MINICLOUD)  ## the scenarios on that cloud, or on one 
 
 nova-functional: install $(NOVAS_TESTS)  ## Nova's own functional tests with Moorage and with the reference (ARGS="--only test_report_client")
 	$(BIN)/python -m tests.nova_functional $(ARGS)
+
+drop-in-test: install $(DROP_IN)  ## packaging/drop-in with kolla-ansible's templates, on MariaDB and PostgreSQL
+	$(BIN)/python -m pytest --nightly -v tests/drop_in $(ARGS)
 
 minicloud-stop: install  ## end that cloud, and remove what it wrote
 	$(BIN)/python -m tests.minicloud stop
@@ -197,7 +209,7 @@ heat-survey: install $(MINICLOUD)  ## the templates of folders: how many Heat ac
 	$(BIN)/python -m tests.heat_judge survey $(or $(FOLDERS),tests/heat_judge/templates)
 
 # What is too long for every push: run it before a release, and before an issue is closed.
-nightly: install $(MINICLOUD) $(NOVAS_TESTS)  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
+nightly: install $(MINICLOUD) $(NOVAS_TESTS) $(DROP_IN)  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
 	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) REPORT=.cache/doors.md
 	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) DATABASE=postgresql REPORT=.cache/doors.md
 	$(MAKE) --no-print-directory fuzz-placement SECONDS=$(or $(SECONDS),1800)
@@ -210,8 +222,9 @@ nightly: install $(MINICLOUD) $(NOVAS_TESTS)  ## everything long: hostile reques
 	$(MAKE) --no-print-directory nova-functional
 	MOORAGE_HYPOTHESIS=nightly $(MAKE) --no-print-directory unit ARGS=--nightly
 
-wheel: install  ## the package as a wheel, in dist/
+wheel: install  ## the package and the drop-in for openstack-placement as wheels, in dist/
 	$(BIN)/hatchling build --target wheel --directory dist
+	cd packaging/drop-in && ../../$(BIN)/hatchling build --target wheel --directory ../../dist
 
 format: install  ## let ruff write the layout and the safe repairs
 	$(BIN)/ruff check --fix .
@@ -233,6 +246,7 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	$(COMPILE) --output-file requirements/minicloud.txt $(FROM_SOURCE) requirements/minicloud.in
 	$(COMPILE) --output-file requirements/nova-functional.txt $(FROM_SOURCE) --extra server --extra solver pyproject.toml requirements/nova-functional.in
 	$(COMPILE) --output-file requirements/blazar-bench.txt --excludes requirements/blazar-bench.without requirements/blazar-bench.in
+	$(COMPILE) --output-file requirements/drop-in.txt --extra server --extra solver --extra keystone --extra postgres --extra mariadb pyproject.toml requirements/drop-in.in
 	$(COMPILE) --output-file requirements/http-servers.txt requirements/http-servers.in
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
 

@@ -95,7 +95,8 @@ def test_the_wheel_is_made_as_the_guide_says(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    build = told.stdout.splitlines()[-1].split()
+    first, drop_in = told.stdout.splitlines()[-2:]
+    build = first.split()
     assert build[1:] == ["build", "--target", "wheel", "--directory", "dist"]
     hatchling = Path(sys.executable).parent / "hatchling"
     subprocess.run(
@@ -106,6 +107,15 @@ def test_the_wheel_is_made_as_the_guide_says(tmp_path: Path) -> None:
     assert f"dist/{made.name}" in guide
     with zipfile.ZipFile(made) as wheel:
         assert "moorage/cli/main.py" in wheel.namelist()
+    assert drop_in.startswith("cd packaging/drop-in && ")
+    built = [str(hatchling), *build[1:-1], str(tmp_path / "drop-in")]
+    subprocess.run(built, cwd=PACKAGING / "drop-in", check=True, capture_output=True, timeout=60)
+    [made] = (tmp_path / "drop-in").iterdir()
+    with zipfile.ZipFile(made) as wheel:
+        names = wheel.namelist()
+        (points,) = (one for one in names if one.endswith("entry_points.txt"))
+        assert "placement/wsgi/api.py" in names
+        assert "placement-manage = placement.cmd.manage:main" in wheel.read(points).decode()
 
 
 def test_nginx_understands_its_file(tmp_path: Path) -> None:

@@ -121,6 +121,12 @@ def test_a_bound_of_candidates_is_what_the_reference_makes_of_it(
     assert made.candidates == CandidateLimit(most, depth_first=True)  # the default there
 
 
+def test_sections_of_libraries_that_are_not_used_are_not_needed(converted: Converted) -> None:
+    found = converted("[cache]\nenabled = true\n[oslo_concurrency]\nlock_path = /tmp\n")
+    told = {one.option: one.outcome for one in found.options}
+    assert told["section [cache]"] == told["section [oslo_concurrency]"] == Outcome.NOT_NEEDED
+
+
 def test_the_result_means_the_same(converted: Converted, tmp_path: Path) -> None:
     found = converted(CONF)
     file = tmp_path / "moorage.conf"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-UNUSED_SECTIONS: Final = ("oslo_", "healthcheck", "profiler", "os_profiler")
+UNUSED_SECTIONS: Final = ("oslo_", "cache", "healthcheck", "profiler", "os_profiler")
 """Beginnings of the names of sections that belong to libraries without a part in this service."""
 
 
