@@ -201,6 +201,8 @@ class Reservation:
     role: str
     kind: str = MemberKind.SERVER
     """The kind of its members."""
+    moved: bool = False
+    """Whether a member has got another host after the lease had begun, because its own failed."""
 
     @property
     def resource_class(self) -> str | None:

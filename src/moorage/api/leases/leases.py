@@ -18,7 +18,7 @@ from moorage.domain.plain_values import MAX_NAME
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.usecases.blazar import lease_request, requirements, reservables
 from moorage.usecases.blazar.largest_size import LeaseSizes, grant_largest, new_lease_sizes
-from moorage.usecases.blazar.lease_status import unready
+from moorage.usecases.blazar.lease_status import missing_roles, unready
 from moorage.usecases.blazar.reservation_changes import changed_reservations
 from moorage.usecases.leases.annotations import annotate
 from moorage.usecases.leases.cancel import cancel_lease
@@ -77,7 +77,8 @@ def listing(call: Call) -> Reply:
 
 def _shown(call: Call, lease: Lease) -> dict[str, Any]:
     """A lease, active only where its tenant can use what it names."""
-    return shapes.lease(lease, unready(call.env, lease))
+    now = call.env.store.now()
+    return shapes.lease(lease, now, unready(call.env, lease), missing_roles(call.env, lease))
 
 
 def _listed(call: Call, page: Page) -> Iterator[Lease]:
@@ -156,7 +157,7 @@ def update(call: Call) -> Reply:
     changed = grant_largest(call.env, LeaseSizes(len(parts.counts), grant), call.env.ids.uuid).lease
     if ending:
         changed = cancel_lease(call.env, call.caller, lease.id)
-    return Reply({"lease": shapes.lease(changed, status=shapes.UPDATING)})
+    return Reply({"lease": shapes.lease(changed, now, status=shapes.UPDATING)})
 
 
 def delete(call: Call) -> Reply:

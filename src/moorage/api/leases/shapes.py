@@ -46,11 +46,16 @@ _BEGUN: Final = ("ACTIVE", "active", "DONE")
 
 def lease(
     one: Lease,
+    now: Instant,
     unready: Mapping[str, Unreadiness] = NOTHING_AMISS,
+    missing: frozenset[str] = frozenset(),
     *,
     status: str | None = None,
 ) -> dict[str, Any]:
-    """A lease with its reservations and events; `unready` are the roles that are not ready."""
+    """A lease with its reservations and events.
+
+    `unready` are the roles that are not ready, `missing` those with members without a place.
+    """
     active = one.state is LeaseState.ACTIVE
     begun = min((_begun(why) for why in unready.values()), key=_WORST.index, default=_BEGUN)
     occupied = Unreadiness.OCCUPIED in unready.values()
@@ -63,11 +68,14 @@ def lease(
         "end_date": written(one.terms.period.end),
         "trust_id": None,
         "status": status or (begun[0] if active else _STATUS[one.state]),
-        "degraded": one.degraded or occupied,
+        "degraded": one.degraded or occupied or any(part.moved for part in one.reservations),
         "created_at": stamped(one.created_at),
         "updated_at": stamped(one.updated_at),
-        "reservations": [_part(one, part, unready.get(part.role)) for part in one.reservations],
-        "events": _events(one, begun[2]),
+        "reservations": [
+            _part(one, part, unready.get(part.role), missing=part.role in missing)
+            for part in one.reservations
+        ],
+        "events": _events(one, begun[2], now),
     }
 
 
@@ -80,15 +88,17 @@ def _begun(why: Unreadiness | None) -> tuple[str, str, str]:
     return _FAILED if why is Unreadiness.FAILING else _BEGINNING
 
 
-def _part(one: Lease, part: Reservation, why: Unreadiness | None) -> dict[str, Any]:
+def _part(
+    one: Lease, part: Reservation, why: Unreadiness | None, *, missing: bool
+) -> dict[str, Any]:
     """A reservation as requested, with its state; `why` it is not ready, in its period."""
     active = one.state is LeaseState.ACTIVE
     return {
         "lease_id": one.id,
         "resource_id": derived(part.id, "resource"),
         "status": _begun(why)[1] if active else _PART[one.state],
-        "missing_resources": one.missing > 0 or why is Unreadiness.OCCUPIED,
-        "resources_changed": False,
+        "missing_resources": missing or why is Unreadiness.OCCUPIED,
+        "resources_changed": part.moved,
         "created_at": stamped(one.created_at),
         "updated_at": stamped(one.updated_at),
         **reserved(one, part),
@@ -122,11 +132,11 @@ def before_end(one: Lease) -> Instant:
     return said if isinstance(said, int) else max(period.start, period.end - BEFORE)
 
 
-def _events(one: Lease, start: str) -> list[dict[str, Any]]:
+def _events(one: Lease, start: str, now: Instant) -> list[dict[str, Any]]:
     """Its three events; `start` is the first one's status once the lease has begun."""
     begun = one.state not in {LeaseState.PENDING, LeaseState.STARTING}
     ended = one.state in {LeaseState.ENDING, LeaseState.CLOSED}
-    told = bool(one.annotations.get("told_end")) or ended
+    told = ended or (begun and before_end(one) <= now)
     return [
         {
             "id": derived(one.id, kind),

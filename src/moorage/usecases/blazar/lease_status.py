@@ -16,6 +16,11 @@ from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.leases import LeaseState
 from moorage.domain.reservables import takes_whole_host
 from moorage.usecases.decide.member_places import hosts_of
+from moorage.usecases.relocation.lease_health import (
+    servers_on_disabled_hosts,
+    unplaced,
+    without_place,
+)
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.ticket_flavors import lease_flavors
 
@@ -63,6 +68,19 @@ def unready(env: UseCaseEnvironment, lease: Lease) -> Mapping[str, Unreadiness]:
         occupied = [one for one in whole if _is_occupied(snapshot, lease, ensemble, one)]
         found |= {one.name: Unreadiness.OCCUPIED for one in occupied}
     return found
+
+
+def missing_roles(env: UseCaseEnvironment, lease: Lease) -> frozenset[str]:
+    """The roles of a lease with members that have no usable place."""
+    if not lease.missing:
+        return frozenset()
+    ensemble, snapshot = env.store.ensemble(lease.ensemble_id), env.store.snapshot()
+    lost = set(without_place(snapshot, lease.decision_id) | unplaced(env.store, snapshot, lease))
+    for some in servers_on_disabled_hosts(snapshot).values():
+        lost |= some
+    return frozenset(
+        one.name.role for one in ensemble.members if not lost.isdisjoint({one.uuid, one.server_id})
+    )
 
 
 def _missing_flavors(store: Store, lease: Lease) -> Unreadiness | None:

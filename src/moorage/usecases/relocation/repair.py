@@ -31,6 +31,7 @@ from moorage.domain.errors import (
     NotFound,
 )
 from moorage.domain.explain import Explanation
+from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
 from moorage.usecases.decide.loop import DecisionResult, decide_proposal
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
@@ -55,12 +56,13 @@ from moorage.usecases.relocation.lease_promise import unchanged_promise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName, PolicyStatement
     from moorage.domain.explain import EnsembleChange
-    from moorage.domain.leases import Lease
+    from moorage.domain.leases import Lease, Reservation
     from moorage.domain.period import Instant
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.environment import DecideEnvironment
@@ -362,15 +364,28 @@ class LeaseRepair:
         """The lease with its new placement, and the notice to its owner."""
         before, now = self.decision.places, made.updated_at
         moved = [
-            str(name)
+            name
             for name, place in sorted(made.places.items())
             if name not in before or before[name].host != place.host
         ]
         missing += len(self.servers)
-        placed = replace(with_missing(self.lease, missing, NOTHING, now), decision_id=made.id)
+        placed = replace(
+            with_missing(self.lease, missing, NOTHING, now),
+            decision_id=made.id,
+            reservations=self._reservations({name.role for name in moved}),
+        )
         return (
             PutLease(placed, self.lease.generation),
-            health_notice(placed, now, moved, self.servers),
+            health_notice(placed, now, map(str, moved), self.servers),
+        )
+
+    def _reservations(self, moved: AbstractSet[str]) -> tuple[Reservation, ...]:
+        """The lease's reservations, marked where members of these roles move while it runs."""
+        if self.lease.state is not LeaseState.ACTIVE:
+            return self.lease.reservations
+        return tuple(
+            replace(one, moved=True) if one.role in moved else one
+            for one in self.lease.reservations
         )
 
 
