@@ -295,3 +295,69 @@ def test_the_same_request_makes_one_window_and_tenants_none(service: Service) ->
 )
 def test_a_long_window_is_told_in_days(hours: int, told: str) -> None:
     assert _hours(hours * HOUR) == told
+
+
+def offer(service: Service, count: int) -> Any:
+    """An offer of so many halves on different hosts, for the day."""
+    members = [{"name": "s", "count": count, "flavor": "half"}]
+    asked = {
+        "ensemble": {"name": "offered", "members": members, "policies": [APART]},
+        "duration": "PT24H",
+        "earliest": DAY["start"],
+        "latest_start": DAY["start"],
+        "max_offers": 1,
+    }
+    answer = service.call("POST", "/offers", {"offer_request": asked})
+    assert answer.status_code == 201, answer.json
+    (made,) = answer.json["offers"]
+    return made
+
+
+def accepted(service: Service, one: Any) -> Any:
+    answer = service.call("POST", f"/offers/{one['id']}/accept", {"lease": {"name": "l"}})
+    assert answer.status_code == 201, answer.json
+    return answer.json["lease"]
+
+
+def test_an_offer_moves_and_is_kept(service: Service) -> None:
+    one = offer(service, 1)
+    (host,) = on_hosts(service)
+    made = plan(service, host, **DAY)
+    assert made.status_code == 201, made.json
+    assert made.json["window"]["moved_leases"] == [one["id"]]
+    assert host not in on_hosts(service)
+    assert accepted(service, one)["degraded"] is False
+    assert host not in on_hosts(service)
+
+
+def test_an_offer_and_a_lease_make_room_for_each_other(service: Service) -> None:
+    lease(service, 2, APART)
+    offer(service, 3)
+    lease(service, 1, name="L2")
+    for host in sorted(on_hosts(service)):
+        assert plan(service, host, dry_run=True, **DAY).status_code == 200
+
+
+def test_an_offer_makes_room_for_a_lease(service: Service) -> None:
+    """It is on one host; each of two halves that are left elsewhere is too small."""
+    one = offer(service, 1)
+    (host,) = on_hosts(service)
+    others = sorted({"h1", "h2", "h3", "h4"} - {host})
+    fence = {"name": "here", "type": "fence", "members": ["s"], "domains": [host]}
+    whole = {"name": "s", "count": 2, "flavor": "half"}
+    body = {
+        "name": "L",
+        **MONDAY,
+        "ensemble": {"name": "e", "members": [whole], "policies": [fence]},
+    }
+    answer = service.call("POST", "/leases", {"lease": body}, caller=OPERATOR)
+    assert answer.status_code == 201, answer.json
+    assert len(others) == 3
+    assert accepted(service, one)["degraded"] is False
+
+
+def test_an_offer_that_has_no_other_place_refuses_it(service: Service) -> None:
+    one = offer(service, 4)
+    answer = plan(service, "h1", **DAY)
+    assert answer.status_code == 409
+    assert [each["id"] for each in answer.json["errors"][0]["leases"]] == [one["id"]]

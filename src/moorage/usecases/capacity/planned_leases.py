@@ -2,8 +2,8 @@
 
 A lease that has not started is placed anew: first only its members on these hosts, then all of its
 members, then jointly with other leases that have not started, and last with preemptible consumers
-displaced for moved leases. A lease that has started or is bound stays, and then the hosts cannot be
-away.
+displaced for moved leases. Offers are leases here. A lease that has started or is bound stays, and
+then the hosts cannot be away.
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ def clear_hosts(
     fixed: list[BlockingLease] = []
     for lease in leases:
         planned = movable(env.store, snapshot, lease.decision_id)
-        if planned is None or planned.decision.period.start <= snapshot.taken_at:
+        if planned is None or (
+            not lease.proposed and planned.decision.period.start <= snapshot.taken_at
+        ):
             fixed.append(BlockingLease(lease, _why_fixed(lease)))
         else:
             moving.append(planned)
@@ -146,7 +148,7 @@ def clear_hosts(
 
 
 def _why_fixed(lease: Lease) -> str:
-    started = lease.state is not LeaseState.PENDING
+    started = not lease.proposed and lease.state is not LeaseState.PENDING
     return f"it is {lease.state}" if started else "its hosts are fixed"
 
 

@@ -1,9 +1,9 @@
-"""Leases that have not started, read with their placement: others may move or preempt them."""
+"""Leases that have not started, and offers, with their places: others move or preempt them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import Binding
 from moorage.domain.errors import NotFound
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PendingLease:
-    """A pending lease, with its members' present places."""
+    """A pending lease or an offer, with its members' present places."""
 
     lease: Lease
     decision: Decision
@@ -58,15 +58,18 @@ class PendingLease:
         }
 
 
+_UNBEGUN: Final = frozenset({LeaseState.OFFERED, LeaseState.PENDING})
+
+
 def pending_lease(store: Store, snapshot: Snapshot, decision_id: str) -> PendingLease | None:
-    """The lease of a decision, if it is pending and that is its present decision."""
+    """The pending lease or the offer of a decision, if that is its present decision."""
     try:
         decision = store.decision(decision_id)
         lease = None if decision.lease_id is None else store.lease(decision.lease_id)
         ensemble = store.ensemble(decision.ensemble_id)
     except NotFound:
         return None
-    if lease is None or lease.decision_id != decision.id or lease.state is not LeaseState.PENDING:
+    if lease is None or lease.decision_id != decision.id or lease.state not in _UNBEGUN:
         return None
     return PendingLease(lease, decision, ensemble, locate_members(snapshot, ensemble))
 

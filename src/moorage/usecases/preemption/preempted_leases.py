@@ -198,7 +198,14 @@ def outrankable_leases(
                     found[one.decision] = (one.priority, -one.period.start)
     ordered = sorted(found, key=lambda id_: (found[id_], id_))[:MOST]
     every = (pending_lease(store, snapshot, id_) for id_ in ordered)
-    return [one for one in every if one is not None and one.lease.terms.priority < below]
+    return [
+        one
+        for one in every
+        if one is not None
+        and one.lease.terms.priority < below
+        # An offer has no priority before it is accepted, and soon expires.
+        and one.lease.state is LeaseState.PENDING
+    ]
 
 
 def _hosts(snapshot: Snapshot, refused: SearchResult) -> list[int]:
