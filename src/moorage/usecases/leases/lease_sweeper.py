@@ -4,6 +4,10 @@ A booking's end does not stop its server: a booking past its end counts as open-
 deletion of its server is requested. If the server is still there after the grace period it is
 overrun, and owner and operator are notified once. The grace period is zero where no service deletes
 servers.
+
+Edges take effect in the order of their instants, however many have passed since the last round, as
+after an outage or a jump of a simulation's clock: places are judged only once all due effects
+by which servers end were tried.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset
-from moorage.domain.effects import EffectKind, EffectState
+from moorage.domain.effects import LANES, EffectKind, EffectState
 from moorage.domain.errors import DuplicateName
 from moorage.domain.period import MINUTE, format_instant
 from moorage.usecases.effects import notifications
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import PutEffect
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import OverrunConsumer
+    from moorage.usecases.ports import OverrunConsumer, Store
     from moorage.usecases.shared.limits import Limits
 
 
@@ -153,6 +157,24 @@ AFRESH: Final = 300
 AGAIN: Final = 20
 """Rounds after which it looks which leases are written as degraded."""
 
+PATIENCE: Final = 60
+"""Rounds in succession in which the judgement of places waits for due effects."""
+_FREEING: Final = frozenset({EffectKind.END, EffectKind.EVICT, EffectKind.DELETE})
+"""Effects by which servers end."""
+
+
+def is_behind(store: Store) -> bool:
+    """Whether an effect by which a server ends is due and was not tried yet."""
+    return any(
+        one.kind in _FREEING and not one.attempts
+        for lane in {LANES[kind] for kind in _FREEING}
+        for one in store.due_effects(_MOST_DUE, lane)
+    )
+
+
+_MOST_DUE: Final = 1_000
+"""Due effects of a lane that are looked at, the longest due first."""
+
 
 @dataclass
 class LeaseSweeper:
@@ -161,6 +183,8 @@ class LeaseSweeper:
     env: UseCaseEnvironment
     _rounds: int = 0
     _seen: OverrunScan = field(default_factory=OverrunScan)
+    _waited: int = 0
+    """Rounds in succession that have waited for due effects."""
     _repairs: RepairWorker | None = None
     _replanning: ReplanWorker = field(init=False)
 
@@ -181,6 +205,11 @@ class LeaseSweeper:
             self._repairs.add_degraded(lease_health.degraded(self.env.store))
         self._rounds += 1
         self._seen = report_overrun(self.env, self._seen)
+        # Without a grace period no service ends servers.
+        behind = bool(self.env.limits.grace) and is_behind(self.env.store)
+        self._waited = self._waited + 1 if behind else 0
+        if 0 < self._waited <= PATIENCE:
+            return self._seen.more
         more_repairs = self._repairs.run_round(self.env.store.snapshot())
         more_replans = self._replanning.run_round(self.env.store.snapshot())
         return self._seen.more or more_repairs or more_replans

@@ -28,7 +28,7 @@ import numpy as np
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.decisions import DecisionState
-from moorage.domain.effects import EffectKind
+from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
@@ -125,32 +125,54 @@ def _without_room(
 
 
 def members_in_grace(
-    snapshot: Snapshot, now: Instant, grace: Duration
+    store: Store, snapshot: Snapshot, now: Instant, grace: Duration
 ) -> tuple[frozenset[str], Instant]:
     """Members whose place is taken by a server past its end, but within its grace period.
 
+    It begins with the server's end, and if its deletion was tried once, which may have been later,
+    with that: a service that was away first catches up.
+
     Returns:
-        UUIDs of members whose reserved bookings would have room without servers whose end is less
-        than `grace` ago, and the first instant at which such a server's grace period ends.
+        UUIDs of members whose reserved bookings would have room without such servers, and the first
+        instant at which such a server's grace period ends.
     """
     members: set[str] = set()
     over = FOREVER
     unusable = unusable_providers(snapshot)
     for row in _suspects(snapshot, unusable):
+        if unusable[row]:
+            continue
         state, bookings = snapshot.state(row), snapshot.bookings_of(row)
-        recent = [one for one in bookings if _going(one, now, grace)]
-        if recent and not unusable[row]:
-            reserved = [one for one in bookings if _kept_for_a_lease(one)]
+        reserved = [one for one in bookings if _kept_for_a_lease(one)]
+        if not reserved:
+            continue
+        ends = [_late_since(store, one, now, grace) + grace for one in bookings]
+        recent = [one for one, until in zip(bookings, ends, strict=True) if now < until]
+        if recent:
             others = [one for one in state.bookings if one not in recent]
             lost = {one.consumer for one in _without_room(snapshot, state, others, reserved)}
             members |= {one.consumer for one in reserved} - lost
-            over = min(over, *(one.period.end + grace for one in recent))
+            over = min(over, *(until for until in ends if now < until))
     return frozenset(members), over
 
 
-def _going(booking: Booking, now: Instant, grace: Duration) -> bool:
+def _late_since(store: Store, booking: Booking, now: Instant, grace: Duration) -> Instant:
+    """The instant since which a server past its end is late; long ago if it is none."""
     end = booking.period.end
-    return booking.state is BookingState.ALLOCATED and end <= now < end + grace
+    if booking.state is not BookingState.ALLOCATED or end > now:
+        return -grace
+    if now < end + grace:
+        return end
+    return max(
+        (
+            one.updated_at
+            for one in store.effects(booking.consumer)
+            if one.kind is EffectKind.DELETE
+            and one.state is EffectState.PENDING
+            and one.attempts == 1
+        ),
+        default=end,
+    )
 
 
 def _kept_for_a_lease(booking: Booking) -> bool:

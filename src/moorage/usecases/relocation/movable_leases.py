@@ -1,6 +1,7 @@
 """Leases that may be moved before their start, and the changes that move one.
 
-A lease does not move if its places are bound, if it asks for devices, or if it is exclusive.
+Offers move as leases do: what is offered is a window, and its hosts are told to nobody. A lease
+does not move if its places are bound, if it asks for devices, or if it is exclusive.
 """
 
 from __future__ import annotations

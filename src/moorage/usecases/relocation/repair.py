@@ -124,7 +124,9 @@ class RepairWorker:
         snapshot_key = (snapshot.revision, snapshot.valid_until)
         now, grace = self._env.store.now(), self._env.limits.notice
         if snapshot_key != self._snapshot_key or now >= self._grace_ends:
-            self._in_grace, self._grace_ends = members_in_grace(snapshot, now, grace)
+            self._in_grace, self._grace_ends = members_in_grace(
+                self._env.store, snapshot, now, grace
+            )
             self._unhealthy = self._without_members_in_grace(
                 unhealthy_leases(self._env.store, snapshot, self._known)
             )
