@@ -217,6 +217,16 @@ def test_a_hold_that_ends_another_day_says_which() -> None:
     )
 
 
+def test_places_that_are_gone_are_not_held() -> None:
+    places = [at("db[1]", host="h2")]
+    some = structs.replace(DECISION, status="held", withdrawn=["db[0]"], assignments=places)
+    assert " held until " in decision_text.held(some)[0]
+    assert decision_text.held(some)[0].endswith(", but what gave the places of db[0] was deleted")
+    none = structs.replace(some, assignments=[])
+    assert "held until" not in decision_text.held(none)[0]
+    assert "holds nothing: what gave the places of db[0] was deleted" in decision_text.held(none)[0]
+
+
 def test_a_decision_is_one_line() -> None:
     assert decision_text.SEPARATOR.join(decision_text.held(DECISION)) == (
         "decision 6f0c0000 held until 09:10:00Z  policies 1/2 (q: no)"

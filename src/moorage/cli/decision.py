@@ -59,7 +59,8 @@ class Show(Command):
                 ("id", one.id),
                 ("ensemble", f"{one.ensemble_id} (generation {one.ensemble_generation})"),
                 ("status", _status(one.status)),
-                ("held until", one.expires_at),
+                ("held until", one.expires_at if one.assignments else None),
+                ("places gone", ", ".join(one.withdrawn) or None),
                 ("stays", _stays(one)),
                 ("lease", one.lease_id),
                 ("found by", found_by(one)),
@@ -144,7 +145,7 @@ class List(Command):
             "ensemble": lambda one: short(one.ensemble_id),
             "status": lambda one: one.status,
             "#size": lambda one: len(one.assignments),
-            "held until": decision_text.held_until,
+            "held until": lambda one: decision_text.held_until(one) if one.assignments else "-",
             "decided": lambda one: moment(one.computed_at),
         }
         return Shown(answer.body, listing(columns, answer.value))

@@ -58,7 +58,7 @@ def held(decision: Decision) -> list[str]:
     """The parts of a line about a decision."""
     name = f"decision {short(decision.id or '?')} {decision.status}"
     if decision.status == "held":
-        name += f" until {held_until(decision)}"
+        name = f"decision {short(decision.id or '?')} {_kept(decision)}"
     parts = [name]
     parts += stay(decision)
     if decision.policies:
@@ -102,6 +102,15 @@ def until(one: Member | Assignment) -> str:
 def ends(members: Iterable[Member | Assignment]) -> bool:
     """Whether any of them has an end."""
     return any(one.until for one in members)
+
+
+def _kept(decision: Decision) -> str:
+    """`held until 09:10:00Z`; of places that were withdrawn, that they are gone."""
+    until = f"held until {held_until(decision)}"
+    if not decision.withdrawn:
+        return until
+    lost = f"what gave the places of {', '.join(decision.withdrawn)} was deleted"
+    return f"{until}, but {lost}" if decision.assignments else f"holds nothing: {lost}"
 
 
 def held_until(decision: Decision) -> str:

@@ -217,6 +217,9 @@ class Decision:
     places, and when; as it was decided: later they may get time back, or less."""
     away: tuple[MemberName, ...] = ()
     """Of these, those whose host is planned to be away from then on: no lease needs the place."""
+    withdrawn: tuple[MemberName, ...] = ()
+    """Members whose held places are gone, since a provider or inventory that gave them was
+    deleted."""
 
     def state_at(self, now: Instant) -> DecisionState:
         """The state at `now`: lapsed once the hold has ended, even if that is not recorded yet."""

@@ -217,6 +217,9 @@ class Decision(Struct, frozen=True):
     """The lease whose placement it is."""
     priority: int
     """Its lease's; of a preemptible stay: those with less end before it does."""
+    withdrawn: list[str] = []
+    """Members whose held places are gone, since a provider or inventory that gave them was
+    deleted, and for which there are no others; with none left nothing is held."""
     ticket_flavors: list[TicketFlavor] = []
     """While it is held: the flavor of each role whose servers take its places."""
 

@@ -109,6 +109,7 @@ def test_held_members_are_placed_elsewhere(cloud: Cloud, way: Callable[[Cloud, s
     assert hosts(cloud, held) == {"db[1]": before["db[1]"]}
     shown = cloud.tenant.call("GET", f"/decisions/{held['decision']['id']}")["decision"]
     assert [one["member"] for one in shown["assignments"]] == ["db[1]"]
+    assert shown["withdrawn"] == ["db[0]"]
     (event,) = events(cloud, "decision.unplaced")
     assert (event["subject"], event["body"]["members"]) == (held["decision"]["id"], ["db[0]"])
     assert work(cloud) == ["placed anew"]

@@ -203,6 +203,9 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
             )
             for name, place in sorted(decision.places.items())
         ],
+        withdrawn=[
+            str(name) for name in decision.withdrawn if sees_role(call.caller, ensemble, name.role)
+        ],
         policies=[
             wire.PolicyStatus(one.name, one.satisfied, one.slack, one.penalty, one.standing)
             for one in decision.policies

@@ -185,6 +185,7 @@ DECISION: Final = record(
     at_least=_NAMES,
     endings=table(PLAIN, key=_MEMBER_NAME),
     away=each(_MEMBER_NAME),
+    withdrawn=each(_MEMBER_NAME),
 )
 
 CLAIM: Final = record(

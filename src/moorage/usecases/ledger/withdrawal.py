@@ -192,10 +192,15 @@ def _lost(
         for name, place in decision.places.items()
         if lease is not None or name not in names
     }
-    yield PutDecision(
-        replace(decision, places=MappingProxyType(places), updated_at=now), decision.generation
+    held = lease is None and decision.state_at(now) is DecisionState.HELD
+    changed = replace(
+        decision,
+        places=MappingProxyType(places),
+        withdrawn=tuple(sorted({*decision.withdrawn, *(names if held else ())})),
+        updated_at=now,
     )
-    if lease is None and decision.state_at(now) is DecisionState.HELD:
+    yield PutDecision(changed, decision.generation)
+    if held:
         yield notifications.idempotent_effect(
             EffectKind.REPLACE,
             ensemble.id,
