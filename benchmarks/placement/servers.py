@@ -33,6 +33,8 @@ auth_strategy = noauth2
 [placement_database]
 connection = {url}
 sync_on_startup = True
+[placement]
+allocation_candidates_generation_strategy = breadth-first
 [DEFAULT]
 log_file = {log}
 """

@@ -22,8 +22,10 @@ engine, filled with the same fleet, their answers compared before anything is me
 user and system time of the server's whole process tree for one request (its database server
 included), wall what one client waits; medians of five samples, for which the two servers take
 turns. The reference runs behind gunicorn with two processes, Moorage as `moorage serve` with one
-worker. The machine has two cores that other work shares: ratios of CPU mean something, single wall
-times less.
+worker. The reference generates candidates breadth first, as Moorage does by default; both had the
+reference's default, depth first, in what was measured before 2026-11-29.
+The machine has two cores that other work shares: ratios of CPU mean something, single wall times
+less.
 
     make bench-placement ARGS="--hosts 10000 --write"
     make bench-placement ARGS="--hosts 10000 --engine postgresql --shapes flat --write"
