@@ -263,6 +263,8 @@ def moorage(layout: Layout) -> Path:
                 "port": str(layout.ports["moorage"]),
                 "database": f"sqlite:///{folder}/moorage.db",
                 "ticket_flavors": "nova",
+                # Nova asks without a limit where a server has a hint of a group.
+                "max_allocation_candidates": "1000",
             },
             "keystone_authtoken": _authtoken(layout, "moorage"),
             "nova": signs_in,
