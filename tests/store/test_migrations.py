@@ -82,6 +82,8 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
         operations.drop_table("server_providers")
         operations.drop_index("ix_providers_offered_by", "providers")
         operations.drop_column("providers", "offered_by")
+        operations.drop_column("resource_classes", "offered")
+        operations.drop_column("traits", "offered")
         operations.drop_table("event_starts")
         operations.drop_table("shares")
         operations.drop_column("changes", "added")
@@ -110,6 +112,8 @@ def test_shares_say_afterwards_whether_they_wait(new_database_url: str) -> None:
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
         operations.drop_column("shares", "offered")
+        operations.drop_column("resource_classes", "offered")
+        operations.drop_column("traits", "offered")
         operations.execute("UPDATE alembic_version SET version_num = '0009_event_starts'")
 
     other.upgrade(as_before)

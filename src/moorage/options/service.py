@@ -263,10 +263,10 @@ SERVICE: Final = (
     Setting(
         "offered_names",
         whole(0, _MOST_NAMES),
-        "1000",
+        "100",
         "N",
-        "Custom resource classes and traits of the cloud up to which further ones are created for"
-        " what tenants' servers offer; for operators they always are.",
+        "Custom resource classes and traits that the servers of one project may bring in by what"
+        " they offer. They are deleted when no provider has them any more.",
     ),
     Setting(
         "lifetime",

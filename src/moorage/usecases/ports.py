@@ -60,6 +60,8 @@ class NamedRecord:
 
     name: str
     updated_at: Instant
+    offered: bool = False
+    """Whether a tenant's server has brought it in."""
 
 
 @dataclass(frozen=True, slots=True)

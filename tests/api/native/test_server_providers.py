@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 from tests.api.native.conftest import refused
 
-from moorage.domain.changes import Changeset, DeleteAllocations, PutBookings, ReplaceAllocations
+from moorage.domain.changes import (
+    Changeset,
+    CreateResourceClass,
+    CreateTrait,
+    DeleteAllocations,
+    PutBookings,
+    ReplaceAllocations,
+)
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.events import BEGINNING, EVERYTHING, Event
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
@@ -161,26 +168,67 @@ def test_what_is_used_stays(offered: Service) -> None:
     assert show(offered)["resources"] == {"CUSTOM_SESSION": {"total": 5, "used": 5}}
 
 
-def test_tenants_add_few_names_to_the_ledger(service: Service) -> None:
+SECOND = f"{SERVER[:-1]}9"
+THIRD = f"{SERVER[:-1]}8"
+
+
+def custom(service: Service) -> set[str]:
+    """The custom classes and traits of the ledger."""
+    every = (*service.store.resource_classes(), *service.store.traits())
+    return {one.name for one in every if one.name.startswith("CUSTOM_")}
+
+
+def test_the_servers_of_a_project_bring_in_few_names(service: Service) -> None:
     service.env = replace(service.env, limits=Limits(offered_names=4))
     allocate(service, SERVER, TENANT.project_id, h1={"VCPU": 2})
+    allocate(service, SECOND, TENANT.project_id, h1={"VCPU": 2})
+    allocate(service, THIRD, OTHER.project_id, h1={"VCPU": 2})
     assert put(service).status_code == 200  # CUSTOM_SESSION and CUSTOM_PROXY are two
     two = {"resources": {"CUSTOM_SESSION": 37, "CUSTOM_A": 1}, "traits": ["CUSTOM_B"]}
-    assert put(service, two).status_code == 200
-    before = show(service)
+    assert put(service, two, server=SECOND).status_code == 200
+    before = custom(service)
     for more in (
-        {"resources": {"CUSTOM_C": 1}},
-        {**OFFER, "traits": ["CUSTOM_C"]},
-        {**OFFER, "traits": ["CUSTOM_SESSION"]},
+        {**OFFER, "resources": {**OFFER["resources"], "CUSTOM_C": 1}},
+        {**OFFER, "traits": [*OFFER["traits"], "CUSTOM_C"]},
+        {**OFFER, "traits": [*OFFER["traits"], "CUSTOM_SESSION"]},
     ):
         error = refused(put(service, more), 403, "quota_exceeded")
         assert (error["limit"], error["used"], error["requested"]) == (4, 4, 1)
         assert "offered_names" in error["detail"]
         refused(put(service, more, query={"dry_run": "true"}), 403, "quota_exceeded")
-    assert show(service) == before
-    assert put(service, OFFER).status_code == 200
-    assert put(service, {**OFFER, "traits": ["CUSTOM_C"]}, caller=OPERATOR).status_code == 200
-    assert put(service, {**OFFER, "traits": ["CUSTOM_C", "CUSTOM_B"]}).status_code == 200
+    assert custom(service) == before
+    # Another project has its own; what it takes of names that are there counts for it, too.
+    own = {"resources": {"CUSTOM_A": 1, "CUSTOM_X": 1, "CUSTOM_Y": 1}, "traits": ["CUSTOM_Z"]}
+    assert put(service, own, server=THIRD, caller=OTHER).status_code == 200
+    fifth = {**own, "traits": ["CUSTOM_Z", "CUSTOM_B"]}
+    refused(put(service, fifth, server=THIRD, caller=OTHER), 403, "quota_exceeded")
+    # What is offered no more makes room at once.
+    assert put(service, {"resources": {"CUSTOM_A": 1}}, server=SECOND).status_code == 200
+    assert put(service, {**OFFER, "traits": [*OFFER["traits"], "CUSTOM_C"]}).status_code == 200
+
+
+def test_names_are_given_back_when_nothing_has_them(service: Service) -> None:
+    service.store.commit(Changeset((CreateTrait("CUSTOM_OLD"), CreateTrait("CUSTOM_B"))))
+    for server, project in ((SERVER, TENANT), (THIRD, OTHER)):
+        allocate(service, server, project.project_id, h1={"VCPU": 2})
+    offer = {"resources": {"CUSTOM_A": 1}, "traits": ["CUSTOM_B", "CUSTOM_C"]}
+    assert put(service, offer).status_code == 200
+    assert put(service, offer, server=THIRD, caller=OTHER).status_code == 200
+    assert custom(service) == {"CUSTOM_OLD", "CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
+    assert service.call("DELETE", f"/server-providers/{SERVER}").status_code == 204
+    assert {"CUSTOM_A", "CUSTOM_C"} <= custom(service), "the other server has them"
+    less = {"resources": {"CUSTOM_A": 1}, "traits": ["CUSTOM_D"]}
+    assert put(service, less, server=THIRD, caller=OTHER).status_code == 200
+    assert custom(service) == {"CUSTOM_OLD", "CUSTOM_A", "CUSTOM_B", "CUSTOM_D"}
+    # An operator who creates one that is there keeps it.
+    kept = (CreateResourceClass("CUSTOM_A", exist_ok=True), CreateTrait("CUSTOM_D"))
+    service.store.commit(Changeset(kept))
+    path = f"/server-providers/{THIRD}"
+    assert service.call("DELETE", path, caller=OTHER).status_code == 204
+    assert custom(service) == {"CUSTOM_OLD", "CUSTOM_A", "CUSTOM_B", "CUSTOM_D"}
+    assert put(service, {"resources": {"CUSTOM_E": 1}}).status_code == 200
+    assert service.call("DELETE", f"/server-providers/{SERVER}").status_code == 204
+    assert custom(service) == {"CUSTOM_OLD", "CUSTOM_A", "CUSTOM_B", "CUSTOM_D"}
 
 
 def test_a_dry_run_writes_nothing(offered: Service) -> None:

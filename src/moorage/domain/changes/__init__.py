@@ -77,6 +77,7 @@ from moorage.domain.changes.providers import (
     DeleteProvider,
     DeleteResourceClass,
     DeleteTrait,
+    DropOfferedNames,
     PutAggregates,
     PutInventories,
     PutTraits,
@@ -118,6 +119,7 @@ __all__ = [
     "DropCapacityWindow",
     "DropDeadLetters",
     "DropEffects",
+    "DropOfferedNames",
     "DropQuota",
     "DropReservable",
     "EndBookings",
@@ -169,6 +171,7 @@ Change: TypeAlias = (
     | DeleteResourceClass
     | CreateTrait
     | DeleteTrait
+    | DropOfferedNames
     | ReplaceAllocations
     | DeleteAllocations
     | PutBookings

@@ -131,6 +131,8 @@ class CreateResourceClass:
 
     name: str
     exist_ok: bool = False
+    offered: bool = False
+    """Whether a tenant's server brings it in: see `DropOfferedNames`. Otherwise it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,16 @@ class CreateTrait:
     """Create a custom trait; no error if it exists."""
 
     name: str
+    offered: bool = False
+    """As of `CreateResourceClass`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropOfferedNames:
+    """Delete those of these names that tenants' servers have brought in and no provider has."""
+
+    classes: frozenset[str]
+    traits: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

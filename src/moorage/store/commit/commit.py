@@ -73,6 +73,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.RenameResourceClass: names.rename_resource_class,
         changes.DeleteResourceClass: names.delete_resource_class,
         changes.CreateTrait: names.create_trait,
+        changes.DropOfferedNames: names.drop_offered_names,
         changes.DeleteTrait: names.delete_trait,
         changes.ReplaceAllocations: allocations.replace_allocations,
         changes.DeleteAllocations: allocations.delete_allocations,

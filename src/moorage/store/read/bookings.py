@@ -64,12 +64,16 @@ _OVERRUN = (
     .limit(bindparam("limit"))
 )
 _classes = tables.resource_classes.c
-_CLASSES = select(_classes.name, _classes.updated_at).order_by(
+_CLASSES = select(_classes.name, _classes.updated_at, _classes.offered).order_by(
     _classes.place.is_(None), _classes.place, _classes.number
 )
 _TRAITS = select(tables.traits).order_by(tables.traits.c.name)
 _TRAITS_NAMED = _TRAITS.where(tables.traits.c.name.in_(bindparam("names", expanding=True)))
 _GENERATION = select(_p.generation).where(_p.uuid == bindparam("provider"))
+
+
+def _named(row: Any) -> NamedRecord:  # noqa: ANN401 - a row of `resource_classes` or `traits`
+    return NamedRecord(row.name, row.updated_at, bool(row.offered))
 
 
 def _owned(found: Iterable[Any]) -> list[Owned]:
@@ -112,7 +116,7 @@ class BookingQueries(Reader):
 
     def resource_classes(self) -> Sequence[NamedRecord]:
         """Standard ones first, in their order; then custom ones by creation."""
-        return [NamedRecord(row.name, row.updated_at) for row in self._ask(_CLASSES)]
+        return [_named(row) for row in self._ask(_CLASSES)]
 
     def traits(self, names: Collection[str] | None = None) -> Sequence[NamedRecord]:
         """Traits by name: every one, or those of these names that exist."""
@@ -120,7 +124,7 @@ class BookingQueries(Reader):
         if names is not None:
             questions = [(_TRAITS_NAMED, {"names": some}) for some in chunks(names)]
         answers = self._backend.ask(*questions)
-        return [NamedRecord(row.name, row.updated_at) for found in answers for row in found]
+        return [_named(row) for found in answers for row in found]
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
         """A consumer and its allocations, or None without any."""

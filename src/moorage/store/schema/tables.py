@@ -78,6 +78,7 @@ resource_classes = Table(
     Column("name", NAME, nullable=False, unique=True),
     Column("place", Integer, comment="place among the standard classes; NULL: custom"),
     Column("updated_at", BigInteger, nullable=False),
+    Column("offered", Boolean, nullable=False, server_default=false()),
 )
 
 traits = Table(
@@ -85,6 +86,7 @@ traits = Table(
     metadata,
     Column("name", NAME, primary_key=True),
     Column("updated_at", BigInteger, nullable=False),
+    Column("offered", Boolean, nullable=False, server_default=false()),
 )
 
 providers = Table(

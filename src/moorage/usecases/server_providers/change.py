@@ -17,12 +17,12 @@ from moorage.domain.changes import (
 from moorage.domain.errors import (
     InvalidDescription,
     InventoryInUse,
-    LimitExceeded,
     NotFound,
 )
 from moorage.domain.providers import SHARING_TRAIT, Inventory
 from moorage.domain.resources import is_custom_name
 from moorage.domain.server_providers import ServerProvider, provider_name
+from moorage.usecases.server_providers.names import OfferedNames, names_of
 from moorage.usecases.server_providers.queries import ShownServerProvider, booked, shown
 from moorage.usecases.shared.access import sees
 from moorage.usecases.shared.retry import retry
@@ -58,14 +58,15 @@ def put_server_provider(
     """Let a server offer this, instead of what it has offered before.
 
     Custom resource classes and traits that do not exist are created; for tenants only as long as
-    the ledger has few (`Limits.offered_names`).
+    the servers of the project need few (`Limits.offered_names`). Those that no provider has any
+    more are deleted.
 
     Raises:
         NotFound: no such server for this caller: without allocations it is none.
         InvalidDescription: nothing is offered, or a class that is not custom.
         UnknownName: no such standard trait.
         InventoryInUse: more is booked of a class than would be offered.
-        LimitExceeded: the ledger has too many custom classes and traits to create further ones.
+        LimitExceeded: the servers of the project offer too many such classes and traits.
         Busy: too many conflicting commits.
     """
     _check(offer)
@@ -89,8 +90,9 @@ def _put(
         before = ServerProvider(env.ids.uuid(), server_id, project, created_at=now)
     else:
         before = stored
+    names = OfferedNames.of(env.store, snapshot)
     if not caller.operator:
-        _check_new_names(env, offer)
+        names.check(env, project, before.id, _names(offer))
     record = replace(
         before,
         project_id=project,
@@ -106,7 +108,10 @@ def _put(
         if short:
             raise InventoryInUse(stored.id, short)
     if not dry_run:
-        changes = tuple(_changes(record, offer, stored))
+        changes = (
+            *_changes(record, offer, stored, offered=not caller.operator),
+            *names.returned(record.id, _names(offer)),
+        )
         env.store.commit(Changeset(changes, relies_on=relied))
         return shown(env, caller, env.store.snapshot(), record)
     used = {} if stored is None else booked(snapshot, stored.id)
@@ -115,38 +120,23 @@ def _put(
     )
 
 
+def _names(offer: ServerOffer) -> frozenset[tuple[str, str]]:
+    return names_of(offer.resources, offer.traits)
+
+
 def _changes(
-    record: ServerProvider, offer: ServerOffer, stored: ServerProvider | None
+    record: ServerProvider, offer: ServerOffer, stored: ServerProvider | None, *, offered: bool
 ) -> Iterator[Change]:
     for name in offer.resources:
-        yield CreateResourceClass(name, exist_ok=True)
+        yield CreateResourceClass(name, exist_ok=True, offered=offered)
     for name in sorted(filter(is_custom_name, offer.traits)):
-        yield CreateTrait(name)
+        yield CreateTrait(name, offered=offered)
     if stored is None:
         name = provider_name(record.server_id)
         yield CreateProvider(record.id, name, offered_by=record.server_id)
     yield PutInventories(record.id, _inventories(offer), None, replace_all=True)
     yield PutTraits(record.id, offer.traits, None)
     yield PutServerProvider(record, None if stored is None else stored.generation)
-
-
-def _check_new_names(env: UseCaseEnvironment, offer: ServerOffer) -> None:
-    """Check that names which do not exist may be created; nothing ever deletes them but operators.
-
-    Raises:
-        LimitExceeded: the ledger would have more custom ones than `Limits.offered_names`.
-    """
-    classes = {one.name for one in env.store.resource_classes()}
-    traits = {one.name for one in env.store.traits()}
-    fresh = [*(offer.resources.keys() - classes), *(filter(is_custom_name, offer.traits - traits))]
-    used, limit = sum(map(is_custom_name, (*classes, *traits))), env.limits.offered_names
-    if fresh and used + len(fresh) > limit:
-        raise LimitExceeded(
-            "custom resource classes and traits (offered_names)",
-            limit=limit,
-            used=used,
-            requested=len(fresh),
-        )
 
 
 def _inventories(offer: ServerOffer) -> tuple[Inventory, ...]:

@@ -23,6 +23,7 @@ from moorage.domain.events import DerivedEvent
 from moorage.domain.refusal_commands import to_end_slices
 from moorage.domain.resources import total
 from moorage.usecases.ledger.withdrawal import withdrawn
+from moorage.usecases.server_providers.names import OfferedNames
 from moorage.usecases.server_providers.queries import own_server_provider
 from moorage.usecases.shared.retry import retry
 
@@ -110,6 +111,7 @@ def end_changeset(store: Store, record: ServerProvider, because: OfferEnd) -> Ch
     told = DerivedEvent("server_provider.ended", record.project_id, record.id, 0, ended)
     changes += [PutEvent(slice_event(one, record)) for one in _ended_claims(changes, record.id)]
     changes += [DeleteProvider(record.id), PutEvent(told)]
+    changes += OfferedNames.of(store, snapshot).returned(record.id)
     relied = {record.id: int(snapshot.revisions[row])}
     return Changeset(tuple(changes), relies_on=relied, releases_places=True)
 

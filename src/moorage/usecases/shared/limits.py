@@ -84,8 +84,8 @@ class Limits:
     out."""
     server_provider_grace: Duration = 1 * HOUR
     """How long a server may have no place until what it offers ends."""
-    offered_names: int = 1_000
-    """Custom resource classes and traits of the ledger up to which tenants' offers add some."""
+    offered_names: int = 100
+    """Custom resource classes and traits that the servers of one project may bring in."""
     builds_elsewhere: bool = False
     """Whether a member is placed on another host when its server is deleted while its decision is
     held, as Nova does with a server that it could not build."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select, true, update
 
 from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotFound
 from moorage.domain.resources import NAME, is_custom_name
@@ -14,7 +14,7 @@ from moorage.store.schema import tables
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Table
+    from sqlalchemy import ColumnElement, Table
 
     from moorage.domain.changes import (
         AdoptNames,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         CreateTrait,
         DeleteResourceClass,
         DeleteTrait,
+        DropOfferedNames,
         RenameResourceClass,
     )
     from moorage.store.commit.batch import Batch
@@ -88,9 +89,11 @@ def create_resource_class(batch: Batch, change: CreateResourceClass) -> None:
     if batch.knows_class(change.name):
         if not change.exist_ok:
             raise DuplicateName("resource class", change.name)
+        _keep(batch, _classes, change)
         return
     _refuse_odd_name("resource class", change.name)
-    batch.connection.execute(insert(_classes).values(name=change.name, updated_at=batch.now))
+    made = {"name": change.name, "updated_at": batch.now, "offered": change.offered}
+    batch.connection.execute(insert(_classes).values(made))
     batch.created.add(change.name)
     batch.forget_names()
 
@@ -150,9 +153,11 @@ def create_trait(batch: Batch, change: CreateTrait) -> None:
         InvalidDescription: not a custom name.
     """
     if batch.knows_trait(change.name):
+        _keep(batch, tables.traits, change)
         return
     _refuse_odd_name("trait", change.name)
-    batch.connection.execute(insert(tables.traits).values(name=change.name, updated_at=batch.now))
+    made = {"name": change.name, "updated_at": batch.now, "offered": change.offered}
+    batch.connection.execute(insert(tables.traits).values(made))
     batch.created.add(change.name)
     batch.forget_names()
 
@@ -174,3 +179,35 @@ def delete_trait(batch: Batch, change: DeleteTrait) -> None:
         raise InUse("trait", change.name)
     batch.connection.execute(delete(tables.traits).where(tables.traits.c.name == change.name))
     batch.forget_names()
+
+
+def drop_offered_names(batch: Batch, change: DropOfferedNames) -> None:
+    """See `DropOfferedNames`."""
+    classes = _unused(batch, _classes, tables.inventories.c.resource_class, change.classes)
+    if classes:
+        batch.purge()
+    traits = _unused(batch, tables.traits, tables.provider_traits.c.trait, change.traits)
+    for table, names in ((_classes, classes), (tables.traits, traits)):
+        for some in chunks(names):
+            batch.connection.execute(delete(table).where(table.c.name.in_(some)))
+    if classes or traits:
+        batch.forget_names()
+
+
+def _unused(
+    batch: Batch, table: Table, having: ColumnElement[str], some: Iterable[str]
+) -> set[str]:
+    """Those of these names that tenants' servers have brought in, and no provider has."""
+    found: set[str] = set()
+    for names in chunks(some):
+        offered = select(table.c.name).where(table.c.offered == true(), table.c.name.in_(names))
+        used = select(having).where(having.in_(names)).distinct()
+        found |= {*batch.connection.scalars(offered)} - {*batch.connection.scalars(used)}
+    return found
+
+
+def _keep(batch: Batch, table: Table, change: CreateResourceClass | CreateTrait) -> None:
+    """Let a name that is there stay, if an operator asks for it."""
+    if not change.offered and is_custom_name(change.name):
+        named = update(table).where(table.c.name == change.name, table.c.offered == true())
+        batch.connection.execute(named.values(offered=False))
