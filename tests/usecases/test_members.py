@@ -137,6 +137,7 @@ def test_a_server_that_would_break_a_policy_is_refused_or_reported(service: Serv
     error = refused.json["errors"][0]
     assert [one["policy"] for one in error["violations"]] == ["apart"]
     assert taken not in str(error["violations"])
+    assert error["violations"][0]["text"] == "2 x db do not meet policy apart"
     dry = service.call(
         "POST",
         f"{path}/members",

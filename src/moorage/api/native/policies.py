@@ -14,6 +14,7 @@ from moorage.api.native.paging import Listing, of_sequence
 from moorage.domain.describe import read_statement
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.policies import discover
+from moorage.policies.levels import members_text
 from moorage.policies.parameters import schema
 from moorage.usecases.ensembles.policies import (
     delete_policy,
@@ -147,7 +148,7 @@ def violations_view(
             members=[str(member) for member in one.members],
             text=one.text
             if call.caller.operator or not one.members
-            else f"{one.policy} is violated",
+            else f"{members_text(one.members)} do not meet policy {one.policy}",
             amount=one.amount,
         )
         for one in violations
