@@ -66,10 +66,26 @@ def _separators(value: Any) -> int:
     return 0
 
 
-@given(VALUES, st.booleans())
-def test_values_are_counted_and_not_what_stands_in_texts(value: Any, ascii_only: bool) -> None:  # noqa: FBT001 - drawn
-    body = json.dumps(value, ensure_ascii=ascii_only).encode()
-    assert request_body.count_values(body) == _separators(value)
+@given(VALUES, st.booleans(), st.integers(1, 9))
+def test_values_are_counted_and_not_what_stands_in_texts(
+    value: Any,
+    ascii_only: bool,  # noqa: FBT001 - drawn
+    piece: int,
+) -> None:
+    body, values = json.dumps(value, ensure_ascii=ascii_only).encode(), _separators(value)
+    assert request_body.count_values(body, values) == values
+    assert request_body.count_values(body, values, piece) == values
+    assert request_body.count_values(body, 0, piece) >= min(values, 1)
+
+
+def test_counting_ends_where_there_are_too_many() -> None:
+    body = b'{"a":[%b"b"]}' % (b"1," * request_body.PIECE)
+    assert 10 < request_body.count_values(body, 10) < request_body.PIECE
+
+
+def test_a_body_of_backslashes_is_counted_in_one_piece() -> None:
+    text = b'["%b",1,1]' % (b"\\" * (2 * request_body.PIECE))
+    assert request_body.count_values(text, 10) == len(b",,")
 
 
 def test_a_body_of_too_many_values_is_refused_before_it_is_decoded(client: Any) -> None:
