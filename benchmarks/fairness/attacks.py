@@ -81,7 +81,8 @@ def _many(count: int) -> str:
 def attacks() -> dict[str, Attack]:
     """The attacks that are requests, by their names."""
     members = [{"name": "r", "count": 5_000, "flavor": "m1.small"}]
-    apart = [{"name": "p", "type": "spread", "members": ["r"], "level": "host"}]
+    even = {"level": "host", "max_skew": 1}
+    apart = [{"name": "p", "type": "spread", "members": ["r"], **even}]
     keys = "".join(f'"k{number}":1,' for number in range(900_000))
     return {
         "members": _ensemble(members=members, policies=apart),

@@ -60,7 +60,8 @@ def _template_members(dice: Random, name: str) -> tuple[str, bytes]:
 
 def _members(dice: Random, name: str) -> tuple[str, bytes]:
     role = {"name": "r", "count": dice.choice((1_000, 5_000)), "flavor": "m1.small"}
-    apart = {"name": "p", "type": "spread", "members": ["r"], "level": "host"}
+    even = {"level": "host", "max_skew": 1}
+    apart = {"name": "p", "type": "spread", "members": ["r"], **even}
     policies = dice.choice(([], [apart]))
     made = {"name": name, "members": [role], "policies": policies, "decide": {"time_limit": "5s"}}
     return "/v1/ensembles", json.dumps({"ensemble": made}).encode()
