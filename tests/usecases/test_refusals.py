@@ -120,3 +120,36 @@ def test_a_trait_that_nobody_knows_is_told(service: Service, type_: str, real: s
     assert "policies[0].traits" in told.text
     known = {**body, "policies": [{**policy, "traits": [real]}]}
     assert service.call("POST", "/ensembles", {"ensemble": known}).status_code == 201
+
+
+def test_what_would_help_the_empty_fleet_is_told_whatever_it_changes() -> None:
+    """A list of traits, or of the places of a policy, is no number."""
+    fleet = """\
+fleet: full
+hosts:
+  - {name: h0, inventories: {VCPU: 4}}
+  - {name: h1, inventories: {VCPU: 4}, traits: [CUSTOM_B]}
+  - {name: h2, inventories: {CUSTOM_GOLD: 1}, traits: [CUSTOM_A]}
+"""
+    service = Service(fleet)
+    try:
+        load = {"name": "load", "members": [{"name": "x", "count": 2, "resources": {"VCPU": 4}}]}
+        held = {**load, "decide": {"hold": "PT1H"}}
+        made = service.call("POST", "/ensembles", {"ensemble": held}, caller=OPERATOR)
+        assert made.status_code == 201, made.text
+        role = {"name": "a", "count": 1, "resources": {"VCPU": 1}}
+        fence = {"type": "fence", "members": ["a"], "domains": ["h0"], "traits": ["CUSTOM_B"]}
+        for number, body in enumerate(
+            (
+                {"members": [{**role, "required": ["CUSTOM_A"]}]},
+                {"members": [role], "policies": [{"name": "p", **fence}]},
+            )
+        ):
+            asked = {"name": f"n{number}", **body, "decide": {}}
+            answer = service.call("POST", "/ensembles", {"ensemble": asked}, caller=OPERATOR)
+            assert answer.status_code == 409, answer.text
+            why = answer.json["errors"][0]["explanation"]
+            assert why["stage"] == "static"
+            assert {one["result"] for one in why["relaxations"]} == {"fits the fleet when empty"}
+    finally:
+        service.close()

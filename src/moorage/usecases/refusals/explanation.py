@@ -235,11 +235,11 @@ def explain_static(
     now = find_relaxations(built, cores, oracle, terms)
     texts = {True: helps, False: EMPTY, None: PERHAPS}
     known = {str(one.change) for one in now.relaxations}
-    others = {
-        one: fits(built, changed, oracle)
+    others = [
+        replace(one, result=texts[fits(built, changed, oracle)])
         for one, changed in zip(found.relaxations, found.found.requests, strict=True)
         if str(one.change) not in known
-    }
+    ]
     why = _explanation(env, snapshot, found)
     return replace(
         why,
@@ -247,7 +247,7 @@ def explain_static(
         conflicts=conflicts,
         relaxations=(
             *(replace(one, result=helps) for one in now.relaxations),
-            *(replace(one, result=texts[fitting]) for one, fitting in others.items()),
+            *others,
         ),
         note=found.note or ("" if oracle.complete and now.timely else LATE),
         complete=found.complete and oracle.complete and now.timely,
