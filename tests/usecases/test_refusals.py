@@ -139,12 +139,11 @@ hosts:
         assert made.status_code == 201, made.text
         role = {"name": "a", "count": 1, "resources": {"VCPU": 1}}
         fence = {"type": "fence", "members": ["a"], "domains": ["h0"], "traits": ["CUSTOM_B"]}
-        for number, body in enumerate(
-            (
-                {"members": [{**role, "required": ["CUSTOM_A"]}]},
-                {"members": [role], "policies": [{"name": "p", **fence}]},
-            )
-        ):
+        bodies: tuple[dict[str, Any], ...] = (
+            {"members": [{**role, "required": ["CUSTOM_A"]}]},
+            {"members": [role], "policies": [{"name": "p", **fence}]},
+        )
+        for number, body in enumerate(bodies):
             asked = {"name": f"n{number}", **body, "decide": {}}
             answer = service.call("POST", "/ensembles", {"ensemble": asked}, caller=OPERATOR)
             assert answer.status_code == 409, answer.text
