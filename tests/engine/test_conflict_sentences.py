@@ -146,16 +146,16 @@ def test_every_alternative_is_named_and_one_without_traits_says_any() -> None:
     built = build_on_terrain(asked([(role, 2)]), terrain(hosts, EMPTY))
     (conflict,) = explained(built).conflicts
     assert conflict.elements == (Element("resources", "a"),)
-    assert conflict.needs == ("5 VCPU or 6 VCPU (alternative 1) for each of 2 x a",)
+    assert conflict.needs == ("5 VCPU (alternative 0) or 6 VCPU (alternative 1) for each of 2 x a",)
     other = replace(second, required=(frozenset({"CUSTOM_C"}),), resources={"VCPU": 1})
     first = Role("a", {"VCPU": 1}, forbidden=frozenset({"CUSTOM_B"}), alternatives=(other,))
     built = build_on_terrain(asked([(first, 1)]), terrain(hosts, EMPTY))
     found = explained(built)
     assert found.conflicts[0].needs == (
-        "hosts without CUSTOM_B or hosts with CUSTOM_C (alternative 1) for 1 x a",
+        "hosts without CUSTOM_B (alternative 0) or hosts with CUSTOM_C (alternative 1) for 1 x a",
     )
     assert [str(one.change) for one in found.relaxations] == [
-        "a forbidden ['CUSTOM_B']->[]",
+        "a alternative 0 forbidden ['CUSTOM_B']->[]",
         "a alternative 1 required ['CUSTOM_C']->[]",
     ]
 
@@ -186,7 +186,7 @@ def test_a_change_of_an_alternative_helps_as_it_is_told() -> None:
             change = one.change
             if change.subject != "member" or change.field not in {"required", "forbidden"}:
                 continue
-            told += change.alternative > 0
+            told += change.alternative is not None
             changed = build(applied(wanted, change), ledger)
             found = solve(
                 Portfolio(CpSat()), any_placement(changed.problem), time_limit=9 * SECOND, seed=0
@@ -201,8 +201,8 @@ def applied(wanted: EnsembleRequest, change: EnsembleChange) -> EnsembleRequest:
     assert isinstance(change.after, list)
     texts = [frozenset(text.split("|")) for text in change.after]
     value = tuple(texts) if change.field == "required" else frozenset[str]().union(*texts)
-    choices = list(role.choices)
-    choices[change.alternative] = replace(choices[change.alternative], **{change.field: value})  # type: ignore[arg-type]
-    others = tuple(choices[1:]) if change.alternative else role.alternatives
+    choices, number = list(role.choices), change.alternative or 0
+    choices[number] = replace(choices[number], **{change.field: value})  # type: ignore[arg-type]
+    others = tuple(choices[1:]) if number else role.alternatives
     changed = replace(choices[0], alternatives=others)
     return replace(wanted, roles=tuple(changed if one is role else one for one in wanted.roles))

@@ -40,11 +40,13 @@ class EnsembleChange:
     field: str
     before: object
     after: object
-    alternative: int = 0
-    """Of subject `member`: which of the role's alternatives it changes, from 1; 0: the role."""
+    alternative: int | None = None
+    """Of subject `member`: which of its role's alternatives changes, from 0; None: it has none."""
 
     def __str__(self) -> str:
-        where = f"{self.name} alternative {self.alternative}" if self.alternative else self.name
+        where = (
+            self.name if self.alternative is None else f"{self.name} alternative {self.alternative}"
+        )
         return f"{where} {self.field} {self.before}->{self.after}"
 
 

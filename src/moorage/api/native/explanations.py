@@ -178,7 +178,7 @@ def relaxation_view(relaxation: domain.Relaxation) -> wire.Relaxation:
         change.subject: change.name,
         change.field: [change.before, change.after],
     }
-    if change.alternative:
+    if change.alternative is not None:
         written["alternative"] = change.alternative
     return wire.Relaxation(
         change=written, cost=relaxation.cost, verified=relaxation.verified, result=relaxation.result

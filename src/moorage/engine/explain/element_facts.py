@@ -47,9 +47,9 @@ def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
     who = f"{count} x {role.name}"
     demand = _DEMANDS[element.kind]
     texts = [demand(one, binding) for one in role.choices]
+    said = [f"{text} (alternative {n})" for n, text in enumerate(texts)]
     if len(set(texts)) == 1:
-        del texts[1:]
-    said = [f"{text} (alternative {n})" if n else text for n, text in enumerate(texts)]
+        said = texts[:1]
     link = "for each of" if element.kind in {RESOURCES, DEVICES} else "for"
     return f"{' or '.join(said)} {link} {who}"
 

@@ -248,7 +248,8 @@ class ChangeProposals:
             new = role
         changed = replace(new, alternatives=tuple(others))
         roles = tuple(changed if one is role else one for one in self.request.roles)
-        change = EnsembleChange("member", role.name, field, before, after, number)
+        which = number if role.alternatives else None
+        change = EnsembleChange("member", role.name, field, before, after, which)
         return RelaxationCandidate(change, _FILTER_COST, replace(self.request, roles=roles))
 
     def preferred_policies(self) -> Iterator[RelaxationCandidate]:

@@ -8,7 +8,7 @@ and accepted by `verify`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.errors import InvalidDescription
@@ -121,7 +121,7 @@ class _Search:
         )
 
     def _fitting(self, candidates: Iterable[RelaxationCandidate]) -> list[RelaxationCandidate]:
-        found: dict[tuple[str, str, int, str, bool], RelaxationCandidate] = {}
+        found: dict[_Direction, RelaxationCandidate] = {}
         for one in candidates:
             key = _direction(one.change)
             if key in found:
@@ -167,7 +167,10 @@ class _Search:
         return best
 
 
-def _direction(change: EnsembleChange) -> tuple[str, str, int, str, bool]:
+_Direction: TypeAlias = tuple[str, str, int | None, str, bool]
+
+
+def _direction(change: EnsembleChange) -> _Direction:
     """The field and direction of a change; of changes with equal keys the nearest is enough."""
     before, after = change.before, change.after
     up = isinstance(before, int) and isinstance(after, int) and after > before
