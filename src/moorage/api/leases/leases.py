@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api.leases import dates, shapes
 from moorage.api.leases.call import Call, Collection, Reply
-from moorage.api.leases.protocol import BEYOND
+from moorage.api.leases.protocol import BEYOND, AddressesShort
 from moorage.domain import plain_values
-from moorage.domain.errors import Forbidden, InvalidDescription, NotFound
+from moorage.domain.errors import Forbidden, Infeasible, InvalidDescription, NotFound
 from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import Period, parse_duration
 from moorage.domain.plain_values import MAX_NAME
@@ -19,6 +19,7 @@ from moorage.domain.quotas import MOST_PRIORITY
 from moorage.usecases.blazar import lease_request, requirements, reservables
 from moorage.usecases.blazar.largest_size import LeaseSizes, grant_largest, new_lease_sizes
 from moorage.usecases.blazar.lease_status import missing_roles, unready
+from moorage.usecases.blazar.refusals import lacking_type
 from moorage.usecases.blazar.reservation_changes import changed_reservations
 from moorage.usecases.leases.annotations import annotate
 from moorage.usecases.leases.cancel import cancel_lease
@@ -125,8 +126,8 @@ def create(call: Call) -> Reply:
     choice = new_lease_sizes(
         call.env, call.caller, lease_request.count_sizes(wanted.parts), request_at
     )
-    granted = grant_largest(call.env, choice, call.env.ids.uuid)
-    return Reply({"lease": _shown(call, granted.lease)}, status=201)
+    types = {one.role: one.resource_type for one in wanted.parts}
+    return Reply({"lease": _shown(call, _granted(call, choice, types))}, status=201)
 
 
 def update(call: Call) -> Reply:
@@ -154,7 +155,8 @@ def update(call: Call) -> Reply:
         sized = replace(change, counts=parts.counts[number], unexplained=unexplained)
         return change_lease(call.env, call.caller, lease.id, sized, None, identity, dry_run=dry_run)
 
-    changed = grant_largest(call.env, LeaseSizes(len(parts.counts), grant), call.env.ids.uuid).lease
+    types = {role: str(one["resource_type"]) for role, one in parts.words.items()}
+    changed = _granted(call, LeaseSizes(len(parts.counts), grant), types)
     if ending:
         changed = cancel_lease(call.env, call.caller, lease.id)
     return Reply({"lease": shapes.lease(changed, now, status=shapes.UPDATING)})
@@ -167,6 +169,22 @@ def delete(call: Call) -> Reply:
         lease = cancel_lease(call.env, call.caller, lease.id)
     annotate(call.env, lease, {**lease.annotations, shapes.DELETED: True})
     return Reply(None, status=204)
+
+
+def _granted(call: Call, choice: LeaseSizes, types: Mapping[str, str]) -> Lease:
+    """The lease in the largest size that fits; `types` are of its reservations, by role.
+
+    Raises:
+        Infeasible: it does not fit; `AddressesShort` where floating IPs are what is lacking.
+    """
+    try:
+        return grant_largest(call.env, choice, call.env.ids.uuid).lease
+    except Infeasible as error:
+        if lacking_type(error, types) != lease_request.ADDRESSES:
+            raise
+        raise AddressesShort(
+            error.message, explanation=error.explanation, stored=error.stored
+        ) from error
 
 
 # --- reading --------------------------------------------------------------------------------

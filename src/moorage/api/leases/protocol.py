@@ -25,7 +25,13 @@ HISTORY: Final = History((Change("1.0", "blazar"), Change("1.1", BEYOND)))
 
 NOT_ENOUGH: Final = "Not enough hosts available"
 """Blazar's whole explanation; programs look for these words."""
+NOT_ENOUGH_ADDRESSES: Final = "Not enough floating IPs available"
+"""The same of floating IPs."""
 INTERNAL: Final = "INTERNAL_SERVER_ERROR"
+
+
+class AddressesShort(errors.Infeasible):
+    """There are fewer floating IPs than a reservation needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,15 @@ _STATUS: Final[Mapping[type[errors.MoorageError], int]] = MappingProxyType(
 def error_reply(error: errors.MoorageError, *, beyond: bool) -> ErrorReply:
     """The wire form of an error; `beyond`: for clients of the version `promise` or later.
 
-    Blazar answers a lease that does not fit with 500.
+    Blazar answers a lease that does not fit with 500, and with 400 where floating IPs are short.
     """
     if isinstance(error, errors.Infeasible):
+        short = isinstance(error, AddressesShort)
+        words = NOT_ENOUGH_ADDRESSES if short else NOT_ENOUGH
         if not beyond:
-            return ErrorReply(500, NOT_ENOUGH)
+            return ErrorReply(400 if short else 500, words)
         assert isinstance(error.explanation, Explanation)
-        return ErrorReply(409, f"{NOT_ENOUGH}: {error.message}", error.explanation.id)
+        return ErrorReply(409, f"{words}: {error.message}", error.explanation.id)
     for kind in type(error).__mro__:
         status = _STATUS.get(kind)
         if status is not None:

@@ -161,6 +161,8 @@ def _part(
     kind = str(before["resource_type"])
     if body.get("resource_type", kind) != kind:
         raise FixedProperty("A reservation's resource_type cannot be changed")
+    if kind == ADDRESSES:
+        _check_addresses(before, body)
     # Values of other types of reservations are ignored, as Blazar does.
     after = {**before, **{key: value for key, value in body.items() if key in before}}
     if kind == FLAVOR and "flavor_id" not in before:
@@ -173,18 +175,23 @@ def _part(
     changeable = (_CHANGEABLE_LATER if begun else _CHANGEABLE)[kind]
     for key in sorted(body.keys() & part.words.keys() - changeable):
         if part.words[key] != before[key]:
-            raise _fixed(kind, key)
-    required = part.words.get("required_floatingips", [])
-    if required and required != before["required_floatingips"]:
-        raise _fixed(kind, "required_floatingips")
+            raise FixedProperty(f"{key} of a reservation cannot be changed")
     return part
 
 
-def _fixed(kind: str, key: str) -> Exception:
-    """The error of a value that cannot change; of addresses it is Blazar's."""
-    if kind == ADDRESSES:
-        return InvalidDescription(f"{key} of a reservation can only become an empty list")
-    return FixedProperty(f"{key} of a reservation cannot be changed")
+def _check_addresses(before: Words, body: Words) -> None:
+    """Check what changes of a reservation of addresses.
+
+    Raises:
+        InvalidDescription: its network would change, or others would be required.
+    """
+    if body.get("network_id", before["network_id"]) != before["network_id"]:
+        raise InvalidDescription("network_id of a reservation cannot be changed")
+    required = body.get("required_floatingips") or []
+    if required not in ([], before["required_floatingips"]):
+        raise InvalidDescription(
+            "required_floatingips of a reservation can only become an empty list"
+        )
 
 
 def _same(before: Words, after: Words) -> bool:
