@@ -43,6 +43,10 @@ OUT = {
     "less than the smallest amount": inventories(VCPU={"reserved": 6, "min_unit": 4}),
     "more reserved than there is": inventories(VCPU={"reserved": 9}),
     "no inventory": (),
+    "no processors": inventories(VCPU=None),
+    "only memory": inventories(VCPU=None, DISK_GB=None),
+    "only disk": inventories(VCPU=None, MEMORY_MB=None),
+    "a device but no processors": inventories(VCPU=None, CUSTOM_FPGA={"total": 1}),
     "metal reserved": (Inventory("CUSTOM_METAL", 1, reserved=1),),
 }
 IN = {
@@ -171,12 +175,12 @@ def test_a_running_lease_is_not_extended_onto_it(door: Door) -> None:
     assert put(door, lease, change).status_code == 200
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 def test_exactly_hosts_with_capacity_for_some_server_are_leased(door: Door, seed: int) -> None:
     dice = Random(seed)
     door.offer("n1")
     some = []
-    for name in ("VCPU", "PCPU", "MEMORY_MB", "CUSTOM_METAL"):
+    for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_METAL"):
         if dice.random() < 0.5:
             total = dice.randint(1, 4)
             one = Inventory(
@@ -190,7 +194,9 @@ def test_exactly_hosts_with_capacity_for_some_server_are_leased(door: Door, seed
         there = [one for one in some if one.resource_class in names]
         return any(one.capacity >= one.min_unit for one in there) if there else None
 
-    parts = [usable({"VCPU", "PCPU"}), usable({"MEMORY_MB"})]
-    known = [one for one in parts if one is not None]
-    right = all(known) if known else bool(usable({"CUSTOM_METAL"}))
+    processors, memory = usable({"VCPU", "PCPU"}), usable({"MEMORY_MB"})
+    if {one.resource_class for one in some} <= {"CUSTOM_METAL"}:
+        right = bool(usable({"CUSTOM_METAL"}))
+    else:
+        right = bool(processors) and memory is not False
     assert granted(door.lease("10:00", "12:00", whole())) == right

@@ -26,7 +26,7 @@ from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotF
 from moorage.domain.providers import Inventory
 from moorage.domain.reservables import ADDRESS, WHOLE_HOST, Reservable, ReservableKind
 from moorage.usecases.claims.claim import zones_of
-from moorage.usecases.decide.closed_hosts import unusable_providers
+from moorage.usecases.decide.closed_hosts import HYPERVISOR_CLASSES, unusable_providers
 from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
@@ -94,11 +94,10 @@ class OfferedHost:
     def _is_bare_metal(self) -> bool:
         """Whether it is a node of Ironic, whose provider Nova names by its UUID.
 
-        Or it has inventories, but neither processors nor memory.
+        Or it has inventories, but nothing that a hypervisor has.
         """
-        sizes = {"VCPU", "PCPU", "MEMORY_MB"}
         nameless = self.reservable.name == self.root
-        return nameless or (bool(self.totals) and sizes.isdisjoint(self.totals))
+        return nameless or (bool(self.totals) and HYPERVISOR_CLASSES.isdisjoint(self.totals))
 
 
 def offered_hosts(store: Store, snapshot: Snapshot) -> Sequence[OfferedHost]:

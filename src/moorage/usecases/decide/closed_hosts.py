@@ -48,6 +48,8 @@ OUT_OF_SERVICE: Final = "out-of-service"
 """Reason id of hosts that have no capacity for servers, for members that take a host whole."""
 _PROCESSORS: Final = frozenset({"VCPU", "PCPU"})
 _MEMORY: Final = frozenset({"MEMORY_MB"})
+HYPERVISOR_CLASSES: Final = _PROCESSORS | _MEMORY | {"DISK_GB"}
+"""Classes of which a hypervisor has some, and a bare-metal node none."""
 EXCLUSIVE: Final = "exclusive"
 """Reason id of hosts that are exclusive to others."""
 
@@ -102,20 +104,20 @@ def servers_away(snapshot: Snapshot, period: Period) -> frozenset[str]:
 def hosts_out_of_service(snapshot: Snapshot) -> Bools:
     """[P] roots with a unit for leases of whole hosts, and without capacity for any server.
 
-    A host has such capacity if its tree has some processors and some memory left after the reserved
-    ones. A host of which neither is known, such as a bare-metal node, is judged by its own
-    inventories: one of them has capacity.
+    A host has such capacity if its tree has some processors left after the reserved ones, and some
+    memory if it has any. A host whose tree has nothing of what servers on hypervisors take, such as
+    a bare-metal node, is judged by its own inventories: one of them has capacity.
     """
     found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     units = snapshot.classes.get(WHOLE_HOST)
     if units is None:
         return found
-    processors, memory = (_having(snapshot, one) for one in (_PROCESSORS, _MEMORY))
-    lacking = (processors & ~_usable(snapshot, _PROCESSORS)) | (
+    hypervisors, memory = (_having(snapshot, one) for one in (HYPERVISOR_CLASSES, _MEMORY))
+    lacking = (hypervisors & ~_usable(snapshot, _PROCESSORS)) | (
         memory & ~_usable(snapshot, _MEMORY)
     )
     every = snapshot.classes.keys() - {WHOLE_HOST}
-    lacking |= ~(processors | memory | _usable(snapshot, every, nested=False))
+    lacking |= ~(hypervisors | _usable(snapshot, every, nested=False))
     roots = snapshot.root[units.rows]
     found[roots] = lacking[roots]
     return found
