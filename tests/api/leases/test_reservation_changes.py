@@ -228,13 +228,16 @@ def test_addresses_may_be_required_no_more(one: Door) -> None:
         "required_floatingips": ["10.0.0.1", "10.0.0.2"],
     }
     lease = made(one.lease("10:00", "12:00", wish))
-    for change in (
-        {"required_floatingips": ["10.0.0.0"]},
-        {"required_floatingips": ["10.0.0.2"]},
-        {"network_id": "another"},
-        {"amount": 1},
+    for change, words in (
+        ({"required_floatingips": ["10.0.0.0"]}, "can only become an empty list"),
+        ({"required_floatingips": ["10.0.0.2"]}, "can only become an empty list"),
+        ({"required_floatingips": ["10.0.0.9"]}, "can only become an empty list"),
+        ({"network_id": "another"}, "network_id of a reservation cannot be changed"),
+        ({"network_id": None}, "network_id of a reservation cannot be changed"),
+        ({"amount": 1}, "more required_floatingips than amount"),
+        ({"amount": 4}, "Not enough floating IPs available"),
     ):
-        assert late(put(one, lease, part(lease, **change)), 400)
+        assert words in late(put(one, lease, part(lease, **change)), 400)
         assert shown(one, lease) == lease
     assert put(one, lease, part(lease, amount=3)).status_code == 200
     assert put(one, lease, part(lease, required_floatingips=[], amount=1)).status_code == 200
@@ -270,6 +273,40 @@ def test_a_running_lease_that_ends_now_is_free_at_once(one: Door, end: str) -> N
     assert after["end_date"] == "2026-12-07T10:30:00.000000"
     assert hosts(one, lease) == []
     assert granted(one.lease("10:30", "12:00", whole()))
+
+
+@pytest.mark.parametrize("end", ["now", "2026-12-07 10:00"])
+@pytest.mark.parametrize("active", [True, False], ids=["active", "not yet active"])
+@pytest.mark.parametrize("reminder", [{}, {"before_end_date": "2026-12-07 11:30"}], ids=len)
+def test_a_lease_that_ends_as_it_begins_ends_at_its_start(
+    one: Door,
+    end: str,
+    reminder: dict[str, str],
+    active: bool,  # noqa: FBT001 - a case
+) -> None:
+    one.offer("n1")
+    lease = made(one.lease("10:00", "12:00", whole()))
+    assert put(one, lease, reminder).status_code == 200
+    now_is(one, "10:00")
+    if active:
+        work(one)
+    assert put(one, lease, {"end_date": end}).status_code == 200
+    work(one)
+    after = shown(one, lease)
+    assert (after["status"], after["end_date"]) == ("TERMINATED", "2026-12-07T10:00:00.000000")
+    events = {(one["event_type"], one["time"][11:], one["status"]) for one in after["events"]}
+    kinds = ("start_lease", "end_lease", "before_end_lease")
+    assert events == {(kind, "10:00:00.000000", "DONE") for kind in kinds}
+    assert granted(one.lease("10:00", "12:00", whole()))
+
+
+def test_a_lease_whose_start_is_overdue_ends_now(one: Door) -> None:
+    lease = made(one.lease("10:00", "12:00", instances(1, 1)))
+    now_is(one, "10:05")
+    assert one.service.store.lease(lease["id"]).state is LeaseState.PENDING
+    assert put(one, lease, {"end_date": "now"}).status_code == 200
+    after = shown(one, lease)
+    assert (after["status"], after["end_date"]) == ("TERMINATED", "2026-12-07T10:05:00.000000")
 
 
 def test_a_lease_that_has_not_begun_cannot_end_now(one: Door) -> None:

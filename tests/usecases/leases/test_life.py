@@ -216,7 +216,9 @@ def test_a_lease_cancelled_the_instant_it_begins_is_closed_unless_somebody_uses_
         assert now(here, one).state is LeaseState.ACTIVE
         cancel_lease(here.service.env, TENANT, one.id)
     closed = now(here, unused)
-    assert (closed.state, closed.terms) == (LeaseState.CLOSED, unused.terms)
+    start = unused.terms.period.start
+    ended = replace(unused.terms, period=Period(start, start + 1))
+    assert (closed.state, closed.terms) == (LeaseState.CLOSED, ended)
     assert here.service.store.decision(unused.decision_id).state is DecisionState.CLOSED
     delete_ensemble(here.service.env, TENANT, unused.ensemble_id, None)
     assert now(here, used).state is LeaseState.ENDING

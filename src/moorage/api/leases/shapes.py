@@ -65,7 +65,7 @@ def lease(
         "user_id": one.user_id,
         "project_id": one.project_id,
         "start_date": written(one.terms.period.start),
-        "end_date": written(one.terms.period.end),
+        "end_date": written(_end(one)),
         "trust_id": None,
         "status": status or (begun[0] if active else _STATUS[one.state]),
         "degraded": one.degraded or occupied or any(part.moved for part in one.reservations),
@@ -125,6 +125,12 @@ def _slots(part: Reservation) -> dict[str, Any]:
     return {"flavor_id": part.id, "aggregate_id": None, "server_group_id": None}
 
 
+def _end(one: Lease) -> Instant:
+    """When it ends; if it ended as it began, its start: no period is empty."""
+    period = one.terms.period
+    return period.start if period.end == period.start + 1 else period.end
+
+
 def before_end(one: Lease) -> Instant:
     """When its owner is notified of its end; not before its start."""
     said = one.annotations.get(BEFORE_END)
@@ -149,7 +155,7 @@ def _events(one: Lease, start: str, now: Instant) -> list[dict[str, Any]]:
         }
         for kind, at, done in (
             ("start_lease", one.terms.period.start, start if begun else ""),
-            ("end_lease", one.terms.period.end, "DONE" if ended else ""),
+            ("end_lease", _end(one), "DONE" if ended else ""),
             ("before_end_lease", before_end(one), "DONE" if told else ""),
         )
     ]

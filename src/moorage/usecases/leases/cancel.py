@@ -66,11 +66,13 @@ def cancel_lease(
 
 
 def _never(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
-    """Close a lease that is not active yet."""
+    """Close a lease that is not active yet; if its period has begun, that ends now."""
     store = env.store
+    begun = lease.terms.period.start <= now
+    terms = _over(lease.terms, now) if begun else lease.terms
     state = _unbegun(lease.state)
     # As closed it has no places, so none is missing.
-    cancelled = replace(lease, state=state, degraded=False, missing=0, updated_at=now)
+    cancelled = replace(lease, terms=terms, state=state, degraded=False, missing=0, updated_at=now)
     ensemble = store.ensemble(lease.ensemble_id)
     decision = store.decision(lease.decision_id)
     changes: list[Change] = [PutLease(cancelled, lease.generation)]
@@ -100,15 +102,13 @@ def _unbegun(state: LeaseState) -> LeaseState:
 def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
     """End an active lease now.
 
-    A lease that started at this very instant and has no claims would have an empty period: it is
-    closed with its original period, as if it had not started.
+    A lease that started at this very instant and has no claims has nothing to end: it is closed.
     """
     progress = progress_of(env, replace(lease, terms=_over(lease.terms, now)))
     if now > lease.terms.period.start or progress.used:
         progress.advance_to(LeaseStep.END)
     else:
         progress.advance_to(LeaseStep.CLOSE)
-        progress.lease = replace(progress.lease, terms=lease.terms)
     return progress.lease, progress.changes()
 
 
