@@ -195,6 +195,17 @@ def test_providers_and_allocations_keep_their_times(store: Ledger) -> None:
     assert booking.period.start == 8
 
 
+def test_all_names_that_are_none_are_told_at_once(store: Ledger) -> None:
+    odd = AdoptNames({"lower": 0, "FINE": 0, "WITH-DASH": 0}, {"HW BLANK": 0, "": 0})
+    with pytest.raises(InvalidDescription) as told:
+        write(store, odd)
+    classes, traits = (
+        "no name of a resource class: WITH-DASH, lower",
+        "no name of a trait: , HW BLANK",
+    )
+    assert told.value.message == f"{classes}; {traits}"
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [

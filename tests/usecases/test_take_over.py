@@ -14,7 +14,13 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.content import AllocationSet, Content, differences
-from moorage.domain.errors import Conflict, ConsumerConflict, DuplicateName, Forbidden
+from moorage.domain.errors import (
+    Conflict,
+    ConsumerConflict,
+    DuplicateName,
+    Forbidden,
+    InvalidDescription,
+)
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store
@@ -163,6 +169,36 @@ def test_another_topology_is_refused(store: Ledger) -> None:
         take_over(store, planned(store, topology=other), ADD)
     take_over(store, planned(store, topology=other), UPDATE)
     assert store.snapshot().topology.attachments == {}
+
+
+def test_all_that_no_ledger_can_hold_is_told_by_the_plan(store: Ledger) -> None:
+    source = replace(
+        SOURCE,
+        providers={
+            "x": replace(provider("x"), parent_uuid="y"),
+            "y": replace(provider("y"), parent_uuid="x"),
+            "z": replace(provider("z"), parent_uuid="gone"),
+        },
+        consumers={"c": AllocationSet(Consumer("c"), {"x": {"VCPU": 0}})},
+        resource_classes=(*SOURCE.resource_classes, "lower", "NEWER"),
+        traits=SOURCE.traits | {"HW BLANK"},
+        broken=("torn",),
+        remarks=("left out",),
+    )
+    with pytest.raises(InvalidDescription) as told:
+        planned(store, source)
+    faults, remarks = told.value.message.split(". Remarks: ")
+    assert faults.split("; ") == [
+        "torn",
+        "no name of a resource class: lower",
+        "no name of a trait: HW BLANK",
+        "resource provider x: it is below itself",
+        "resource provider y: it is below itself",
+        "resource provider z: its parent gone is not there",
+        "consumer c: allocated 0 of VCPU on x, not at least 1",
+    ]
+    assert remarks.startswith("left out; resource class names newer")
+    assert remarks.endswith(": NEWER")
 
 
 def test_standard_names_that_are_not_known_here_are_taken_over(store: Ledger) -> None:

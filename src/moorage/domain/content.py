@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.domain.resources import is_custom_name
+from moorage.domain.resources import is_custom_name, odd_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +43,8 @@ class Content:
     """When a trait was made, where it is known."""
     remarks: tuple[str, ...] = ()
     """What was found on the way that has no place here, as sentences."""
+    broken: tuple[str, ...] = ()
+    """What was found on the way without which the rest is not whole, as sentences."""
 
 
 CLASS: Final = "resource class"
@@ -121,6 +123,30 @@ def parents_first(providers: Mapping[str, ResourceProvider]) -> list[ResourcePro
                     found[one.uuid] = one
                     waiting += reversed(children.get(one.uuid, ()))
     return list(found.values())
+
+
+def faults(content: Content) -> list[str]:
+    """Why no ledger can hold this content, all reasons as sentences; empty if one can."""
+    found = [*content.broken, *odd_names(CLASS, content.resource_classes)]
+    found += odd_names(TRAIT, content.traits)
+    providers = content.providers
+    for one in providers.values():
+        above, seen = one.parent_uuid, {one.uuid}
+        while above is not None and above in providers and above not in seen:
+            seen.add(above)
+            above = providers[above].parent_uuid
+        if above == one.uuid:
+            found.append(f"{PROVIDER} {one.uuid}: it is below itself")
+        if one.parent_uuid is not None and one.parent_uuid not in providers:
+            found.append(f"{PROVIDER} {one.uuid}: its parent {one.parent_uuid} is not there")
+    found += [
+        f"{CONSUMER} {uuid}: allocated {amount} of {name} on {provider}, not at least 1"
+        for uuid, one in content.consumers.items()
+        for provider, amounts in one.allocations.items()
+        for name, amount in amounts.items()
+        if amount < 1
+    ]
+    return found
 
 
 def overages(content: Content) -> list[Overage]:

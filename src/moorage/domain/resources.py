@@ -34,6 +34,12 @@ def is_custom_name(name: str) -> bool:
     return len(name) <= MAX_NAME and CUSTOM_NAME.fullmatch(name) is not None
 
 
+def odd_names(kind: str, names: Iterable[str]) -> list[str]:
+    """What to tell of names that no class or trait of Placement can have: a sentence, or none."""
+    odd = sorted(name for name in names if NAME.fullmatch(name) is None)
+    return [f"no name of a {kind}: {', '.join(odd)}"] if odd else []
+
+
 def amounts(items: Mapping[str, int], *, path: str = "resources") -> Amounts:
     """Check and freeze a mapping of resource class to amount.
 

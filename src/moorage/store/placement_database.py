@@ -23,9 +23,9 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, Column, Connection, Engine
 
     from moorage.domain.period import Instant
 
@@ -52,13 +52,34 @@ _TABLES: Final = (
 _TIMES: Final = ("created_at", "updated_at")
 _TYPES: Final = "consumer_types"
 """Only since Placement knows consumer types."""
+_LEFT_OUT: Final = "left out"
+_REFERENCES: Final = (
+    ("resource_providers", "root_provider_id", "resource_providers", ""),
+    ("resource_providers", "parent_provider_id", "resource_providers", ""),
+    ("inventories", "resource_provider_id", "resource_providers", _LEFT_OUT),
+    ("inventories", "resource_class_id", "resource_classes", ""),
+    ("allocations", "resource_provider_id", "resource_providers", _LEFT_OUT),
+    ("allocations", "resource_class_id", "resource_classes", ""),
+    ("resource_provider_aggregates", "resource_provider_id", "resource_providers", _LEFT_OUT),
+    ("resource_provider_aggregates", "aggregate_id", "placement_aggregates", ""),
+    ("resource_provider_traits", "resource_provider_id", "resource_providers", _LEFT_OUT),
+    ("resource_provider_traits", "trait_id", "traits", ""),
+    ("consumers", "project_id", "projects", f"taken over with project {NO_PROJECT}"),
+    ("consumers", "user_id", "users", f"taken over with user {NO_PROJECT}"),
+    ("consumers", "consumer_type_id", _TYPES, f"taken over with type {UNKNOWN_TYPE}"),
+)
+"""Table, column, the table whose `id` it has, and what becomes of a row where there is none such.
+
+Where nothing is said, the content is broken: see `Content.broken`.
+"""
 
 
 def read_placement(url: str) -> Content:
     """All that the database holds.
 
     Allocations of a consumer without a record belong to nobody, as the reference's own repair
-    has it; what stands on a provider that is gone is left out. Both are among the remarks.
+    has it; what stands on a provider that is gone is left out. Both are among the remarks. Other
+    references to records that are not there make the content broken.
 
     Raises:
         InvalidDescription: not a URL, no driver for it, or not a database of Placement's.
@@ -106,10 +127,6 @@ def _connection(url: URL) -> Iterator[Connection]:
         raise InvalidDescription(
             f"not a database of Placement's: it has no table {error}", path="from"
         ) from error
-    except KeyError as error:
-        raise InvalidDescription(
-            f"the source's database refers to number {error}, which is not there", path="from"
-        ) from error
     except SQLAlchemyError as error:
         first = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise Busy(f"the source's database cannot be read: {first}") from error
@@ -146,12 +163,17 @@ def _instant(*times: datetime | None) -> Instant:
     return max((from_datetime(one.replace(tzinfo=UTC)) for one in times if one), default=0)
 
 
+def _row(keys: Iterable[Column[Any]], values: Iterable[int]) -> str:
+    return ", ".join(f"{key.name} {value}" for key, value in zip(keys, values, strict=True))
+
+
 @dataclass
 class _Reader:
     """The tables of one database, read one after the other."""
 
     connection: Connection
     remarks: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         metadata = MetaData()
@@ -167,6 +189,7 @@ class _Reader:
     def content(self) -> Content:
         classes, traits = self._names("resource_classes", "name"), self._names("traits", "name")
         uuids = self._names("resource_providers", "uuid")
+        self._check_references()
         providers = self._providers(uuids, classes, traits)
         return Content(
             providers=providers,
@@ -176,7 +199,33 @@ class _Reader:
             class_times=self._times("resource_classes"),
             trait_times=self._times("traits"),
             remarks=tuple(self.remarks),
+            broken=tuple(self.broken),
         )
+
+    def _check_references(self) -> None:
+        """Note every row that refers to a record that is not there."""
+        for name, column, target, outcome in _REFERENCES:
+            table = self._tables[name].c
+            if column not in table:
+                continue
+            there = select(self._tables[target].alias("target").c.id)
+            keys = [one for one in table if one.name == "id"] or [
+                one for one in table if one.name.endswith("_id")
+            ]
+            rows = self.connection.execute(
+                select(table[column], *keys)
+                .where(table[column].is_not(None), table[column].not_in(there))
+                .order_by(*keys)
+            )
+            found = [
+                f"table {name}, row {_row(keys, values)}: {column} is {number},"
+                f" which is not in {target}"
+                for number, *values in rows
+            ]
+            if not outcome:
+                self.broken += found
+            elif found:
+                self.remarks.append(f"{'; '.join(found)}: {outcome}")
 
     def _rows(self, table: str, *columns: str, order: str = "id") -> Iterator[Any]:
         """Some columns of all rows; a column that an older release lacks reads as None."""
@@ -205,6 +254,8 @@ class _Reader:
             *_TIMES,
         ):
             number, total, reserved, low, high, step, ratio, *times = row[1:]
+            if number not in classes:
+                continue
             item = Inventory(
                 *(classes[number], total, reserved, low, high, step, float(ratio)),
                 updated_at=_instant(*times),
@@ -223,8 +274,8 @@ class _Reader:
             found[uuid] = ResourceProvider(
                 uuid=uuid,
                 name=name,
-                parent_uuid=None if parent is None else uuids[parent],
-                root_uuid=uuid if root is None else uuids[root],
+                parent_uuid=uuids.get(parent),
+                root_uuid=uuids.get(root, uuid),
                 generation=generation or 0,
                 created_at=_instant(created),
                 updated_at=_instant(created, updated),
@@ -234,14 +285,13 @@ class _Reader:
                 traits=frozenset(worn.get(number, ())),
                 aggregates=frozenset(aggregates.get(number, ())),
             )
-        if stock:
-            self.remarks.append(f"inventories of {len(stock)} providers that are gone: left out")
         return found
 
     def _links(self, table: str, column: str, names: Mapping[int, str]) -> dict[int, set[str]]:
         found: dict[int, set[str]] = {}
         for provider, one in self._rows(table, "resource_provider_id", column, order=column):
-            found.setdefault(provider, set()).add(names[one])
+            if one in names:
+                found.setdefault(provider, set()).add(names[one])
         return found
 
     # --- consumers --------------------------------------------------------------------------
@@ -251,13 +301,11 @@ class _Reader:
     ) -> dict[str, AllocationSet]:
         amounts: dict[str, dict[str, dict[str, int]]] = {}
         written: dict[str, dict[str, Instant]] = {}
-        gone = 0
         for consumer, provider, resource_class, used, *times in self._rows(
             *("allocations", "consumer_id", "resource_provider_id", "resource_class_id", "used"),
             *_TIMES,
         ):
-            if provider not in uuids:
-                gone += 1
+            if provider not in uuids or resource_class not in classes:
                 continue
             of_provider = amounts.setdefault(consumer, {}).setdefault(uuids[provider], {})
             name = classes[resource_class]
@@ -265,8 +313,6 @@ class _Reader:
             if at := _instant(*times):
                 dated = written.setdefault(consumer, {})
                 dated[uuids[provider]] = max(at, dated.get(uuids[provider], 0))
-        if gone:
-            self.remarks.append(f"{gone} allocations on providers that are gone: left out")
         return self._owned(amounts, written)
 
     def _owned(

@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 import pytest
 from falcon.testing import TestClient
-from tests.servers.reference import Placement, named
+from tests.servers.reference import Placement, named, reference
 
 from moorage.cli.admin import placement_over
 from moorage.store import open_store
+from moorage.usecases.ledger.content import ledger_content
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -94,6 +95,90 @@ def test_newer_names_are_taken_over_and_told(
             assert asked.simulate_delete(path, headers=HEADERS).status_code == 400
     finally:
         store.close()
+
+
+def test_names_that_are_none_are_told_at_once_by_both_runs(
+    way: tuple[str, Placement], old: Path, admin: Any
+) -> None:
+    with contextlib.closing(sqlite3.connect(old)) as connection, connection:
+        for kind, name in (
+            *(("resource_classes", name) for name in ("lower", "WITH-DASH")),
+            *(("traits", name) for name in ("lowercase_trait", "CUSTOM-DASH", "HW BLANK")),
+        ):
+            row = (name, "2024-01-01 00:00:00")
+            connection.execute(f"INSERT INTO {kind} (name, created_at) VALUES (?, ?)", row)
+    source = way[0]
+    if source.startswith("http"):
+        with reference(old.parent / "again", f"sqlite:///{old}") as placement:
+            runs = both_runs(admin, placement.url)
+    else:
+        runs = both_runs(admin, source)
+    assert runs[0] == runs[1]
+    assert runs[0].status == 1
+    for told in (
+        "no name of a resource class: WITH-DASH, lower; ",
+        "no name of a trait: CUSTOM-DASH, HW BLANK, lowercase_trait. ",
+        "resource class names newer than this program's, taken over as they are: QUBITS; ",
+        "trait names newer than this program's, taken over as they are: HW_NEWER, HW_NEWEST_UNUSED",
+    ):
+        assert told in runs[0].err
+
+
+def test_references_to_nothing_are_told_at_once_by_both_runs(
+    old: Path, admin: Any, database: str
+) -> None:
+    with contextlib.closing(sqlite3.connect(old)) as connection, connection:
+        number = {
+            name: row for row, name in connection.execute("SELECT id, name FROM resource_providers")
+        }
+        for script in (
+            "INSERT INTO traits (name) VALUES ('HW BLANK')",
+            "UPDATE resource_providers SET parent_provider_id = 881 WHERE name = 'az1-r2-n4-card'",
+            "UPDATE resource_providers SET root_provider_id = 882 WHERE name = 'az1-r2-n4-card'",
+            "UPDATE inventories SET resource_class_id = 883 WHERE id = 1",
+            "UPDATE allocations SET resource_class_id = 884 WHERE id = 1",
+            "UPDATE allocations SET resource_provider_id = 885 WHERE id = 2",
+            "UPDATE allocations SET used = 0 WHERE id = 3",
+            "UPDATE consumers SET project_id = 889 WHERE id = 1",
+        ):
+            connection.execute(script)
+        for table, column in (("traits", "trait"), ("aggregates", "aggregate")):
+            connection.execute(
+                f"INSERT INTO resource_provider_{table} (resource_provider_id, {column}_id)"
+                " VALUES (?, 886)",
+                (number["pool"],),
+            )
+    runs = both_runs(admin, f"sqlite:///{old}")
+    assert runs[0] == runs[1]
+    assert runs[0].status == 1
+    card, pool = number["az1-r2-n4-card"], number["pool"]
+    linked = f"resource_provider_id {pool}"
+    for told in (
+        f"table resource_providers, row id {card}: parent_provider_id is 881, which is not in",
+        f"table resource_providers, row id {card}: root_provider_id is 882, which is not in",
+        "table inventories, row id 1: resource_class_id is 883, which is not in resource_classes",
+        "table allocations, row id 1: resource_class_id is 884",
+        "row id 2: resource_provider_id is 885, which is not in resource_providers: left out",
+        "table consumers, row id 1: project_id is 889, which is not in projects: taken over",
+        "no name of a trait: HW BLANK",
+        ", not at least 1",
+    ):
+        assert told in runs[0].err
+    for table, column in (("traits", "trait"), ("aggregates", "aggregate")):
+        found = runs[0].err.split(f"table resource_provider_{table}, row ")[1].split(": ")
+        assert sorted(found[0].split(", ")) == sorted((linked, f"{column}_id 886"))
+        assert found[1].startswith(f"{column}_id is 886")
+    store = open_store(database)
+    try:
+        assert ledger_content(store).providers == {}
+    finally:
+        store.close()
+
+
+def both_runs(admin: Any, source: str) -> tuple[Any, Any]:
+    """The dry run, and the run."""
+    words = ("admin", "import", "placement", "--from", source)
+    return admin(*words, "--dry-run"), admin(*words)
 
 
 def test_times_of_the_last_change_are_the_sources(

@@ -104,6 +104,8 @@ def test_rows_that_refer_to_nothing_are_told(
         )
     found = read_placement(f"sqlite:///{file}")
     assert len(found.remarks) == 3
+    assert any("resource_provider_id is 9999" in one for one in found.remarks)
+    assert found.broken == ()
     assert found.consumers[nobodys].consumer == Consumer(nobodys, type="unknown")
     assert {"lost", "idle"}.isdisjoint(found.consumers)
 

@@ -28,10 +28,11 @@ from moorage.domain.content import (
     TRAIT,
     DifferenceWay,
     differences,
+    faults,
     parents_first,
 )
-from moorage.domain.errors import Conflict
-from moorage.domain.resources import is_custom_name
+from moorage.domain.errors import Conflict, InvalidDescription
+from moorage.domain.resources import NAME, is_custom_name
 from moorage.domain.topology import EMPTY
 from moorage.usecases.ledger.content import ledger_content, topology_content
 from moorage.usecases.shared.access import require_operator
@@ -83,7 +84,9 @@ class TakeoverPlan:
         found = list(self.source.remarks)
         for kind in (CLASS, TRAIT):
             names = self.subjects(kind, DifferenceWay.MISSING)
-            unknown = sorted(name for name in names if not is_custom_name(name))
+            unknown = sorted(
+                name for name in names if NAME.fullmatch(name) and not is_custom_name(name)
+            )
             if unknown:
                 told = f"{kind} names newer than this program's, taken over as they are"
                 found.append(f"{told}: {', '.join(unknown)}")
@@ -111,6 +114,8 @@ def plan(
 
     Raises:
         Forbidden: the caller is no operator.
+        InvalidDescription: no ledger can hold the source's content; all that is wrong with it is
+            told, and the remarks, too.
     """
     require_operator(caller)
     ledger = ledger_content(store)
@@ -118,7 +123,12 @@ def plan(
     known = topology_content(store.snapshot().topology)
     fresh = None if topology is None or topology_content(topology) == known else topology
     replaces = fresh is not None and known != topology_content(EMPTY)
-    return TakeoverPlan(source, ledger, found, fresh, replaces)
+    planned = TakeoverPlan(source, ledger, found, fresh, replaces)
+    wrong = faults(source)
+    if wrong:
+        remarks = f". Remarks: {'; '.join(planned.remarks)}" if planned.remarks else ""
+        raise InvalidDescription(f"{'; '.join(wrong)}{remarks}", path="from")
+    return planned
 
 
 def check(planned: TakeoverPlan, permission: TakeoverPermission) -> None:

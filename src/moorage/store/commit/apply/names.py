@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, select, true, update
 
+from moorage.domain.content import CLASS, TRAIT
 from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotFound
-from moorage.domain.resources import NAME, is_custom_name
+from moorage.domain.resources import is_custom_name, odd_names
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 
@@ -52,13 +53,10 @@ def adopt_names(batch: Batch, change: AdoptNames) -> None:
     Raises:
         InvalidDescription: a name that Placement's API cannot have.
     """
-    for table, kind, given in (
-        (_classes, "resource class", change.classes),
-        (tables.traits, "trait", change.traits),
-    ):
-        odd = sorted(name for name in given if NAME.fullmatch(name) is None)
-        if odd:
-            raise InvalidDescription(f"no name of a {kind}: {', '.join(odd)}", path="name")
+    faults = odd_names(CLASS, change.classes) + odd_names(TRAIT, change.traits)
+    if faults:
+        raise InvalidDescription("; ".join(faults), path="name")
+    for table, given in ((_classes, change.classes), (tables.traits, change.traits)):
         there = {name for some in chunks(given) for name in _there(batch, table, some)}
         fresh = [
             {"name": name, "updated_at": at or batch.now}
