@@ -21,6 +21,7 @@ from moorage.client.agent_file import read_agent_config
 OWN_ROOT = "{root: agent}"
 NODES = "sys/devices/system/node"
 ONLINE = "sys/devices/system/cpu/online"
+TOTALS = (ONLINE, "proc/cpuinfo", "proc/meminfo")
 
 
 @pytest.fixture
@@ -72,10 +73,28 @@ def test_memory_of_accelerators_is_left_out(tmp_path: Path) -> None:
 
 
 def test_memory_that_the_configuration_names_is_reported(tmp_path: Path) -> None:
-    found = target(accelerators(pages=512), tmp_path, "{root: agent, memory_nodes: 250-252}")
+    found = target(accelerators(pages=512), tmp_path, "{root: agent, memory_nodes: [252]}")
     assert amounts(found)["numa252"] == {"MEMORY_MB": 15_360, "CUSTOM_HUGEPAGES_2MB": 512}
     assert "numa253" not in amounts(found)
     assert found.cautions == ()
+
+
+@pytest.mark.parametrize("config", ["{}", OWN_ROOT, "{root: agent, numa: false}"])
+def test_named_nodes_that_are_no_memory_nodes_are_told(config: str, tmp_path: Path) -> None:
+    without = f"{config[:-1]}{', ' if len(config) > 2 else ''}memory_nodes: "
+    plain = target(accelerators(), tmp_path / "a", f"{without}[252]}}")
+    found = target(accelerators(), tmp_path / "b", f"{without}[0, 9, 252, 300]}}")
+    assert (amounts(found), plain.cautions) == (amounts(plain), ())
+    absent, having = found.cautions
+    assert absent.code == having.code == "memory-nodes"
+    assert absent.message.startswith("NUMA nodes 9, 300 do not exist")
+    assert having.message.startswith("NUMA nodes 0 have processors")
+
+
+def test_named_nodes_of_a_machine_without_numa_do_not_exist(tmp_path: Path) -> None:
+    machine = Machine("flat").cpus("0-3").flat_memory(8192)
+    [caution] = target(machine, tmp_path, "{root: agent, memory_nodes: [0]}").cautions
+    assert "NUMA nodes 0 do not exist" in caution.message
 
 
 def test_leaving_all_of_it_out_can_be_said(tmp_path: Path) -> None:
@@ -156,7 +175,8 @@ def test_lists_that_end_in_nul(end: str, tmp_path: Path) -> None:
 def test_without_a_list_of_those_online(tmp_path: Path) -> None:
     info = "".join(f"processor\t: {number}\nflags\t\t: sse sse2\n\n" for number in range(4))
     machine = Machine("old").cell(0, "0-7", 8192)
-    assert total(target(machine, tmp_path / "a"), "VCPU") == 8
+    with pytest.raises(InconsistentNode, match="processors-unknown"):
+        target(machine, tmp_path / "a")
     machine.put("proc/cpuinfo", info)
     assert total(target(machine, tmp_path / "b"), "VCPU") == 4
     flat = Machine("flat").flat_memory(8192)
@@ -207,6 +227,54 @@ HALF: dict[str, tuple[Callable[[Machine], Machine], str]] = {
         spoiled(f"{NODES}/node1/hugepages/hugepages-2048kB/nr_hugepages", "many"),
         "not-a-number",
     ),
+    "no file of a node with no processors": (
+        lambda one: one.cell(2, "", 64).without(f"{NODES}/node2/cpulist"),
+        "missing",
+    ),
+    "no file of little memory": (
+        lambda one: one.cell(2, "", 64).without(f"{NODES}/node2/meminfo"),
+        "missing",
+    ),
+    "nothing in a file of a node": (spoiled(f"{NODES}/node1/meminfo", "\0"), "not-a-number"),
+    "nothing in the total": (spoiled("proc/meminfo", ""), "not-a-number"),
+    "nobody is online": (spoiled(ONLINE, "\0"), "not-a-number"),
+    "no totals": (lambda one: one.without(*TOTALS), "processors-unknown"),
+    "no totals, a node is missing": (
+        lambda one: one.without(*TOTALS, f"{NODES}/node1"),
+        "processors-unknown",
+    ),
+    "no totals, no list of a node": (
+        lambda one: one.without(*TOTALS, f"{NODES}/node1/cpulist"),
+        "missing",
+    ),
+    "no totals, nothing in a list": (
+        lambda one: spoiled(f"{NODES}/node1/cpulist", "\0")(one.without(*TOTALS)),
+        "processors-unknown",
+    ),
+    "no total, no memory of a node": (
+        lambda one: one.without("proc/meminfo", f"{NODES}/node1/meminfo"),
+        "missing",
+    ),
+    "no total, a node is missing": (
+        lambda one: one.without("proc/meminfo", f"{NODES}/node1"),
+        "processors-differ",
+    ),
+    "large huge pages": (
+        lambda one: one.cell(0, "0-15", 65_536, {1_048_576: 100}),
+        "huge-pages-differ",
+    ),
+    "many huge pages": (
+        lambda one: one.cell(1, "16-31", 65_536, {2048: 40_000}),
+        "huge-pages-differ",
+    ),
+    "huge pages of two sizes": (
+        lambda one: one.cell(1, "16-31", 65_536, {2048: 16_385, 1_048_576: 32}),
+        "huge-pages-differ",
+    ),
+    "huge pages without NUMA": (
+        lambda one: one.without(NODES).flat_memory(131_072, {2048: 65_537}),
+        "huge-pages-differ",
+    ),
     "a file that is none": (spoiled(f"{NODES}/node1/cpulist", "../../../../.."), "not-a-number"),
 }
 
@@ -217,6 +285,18 @@ def test_half_a_truth_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InconsistentNode, match=code) as caught:
         target(spoil(sockets()), tmp_path)
     assert exit_status(caught.value) == INCONSISTENT
+
+
+def test_without_the_total_of_memory(tmp_path: Path) -> None:
+    """The processors tell that no node is missing."""
+    found = target(sockets().without("proc/meminfo"), tmp_path)
+    assert (total(found, "VCPU"), total(found, "MEMORY_MB"), found.cautions) == (32, 131_072, ())
+
+
+def test_all_memory_in_huge_pages(tmp_path: Path) -> None:
+    found = target(sockets().cell(1, "16-31", 65_536, {2048: 16_384, 1_048_576: 32}), tmp_path)
+    assert total(found, "MEMORY_MB") == 65_536
+    assert total(found, "CUSTOM_HUGEPAGES_1GB") == 32
 
 
 @pytest.mark.parametrize("name", sorted(HALF.keys() - {"no nodes, no memory"}))
@@ -275,8 +355,8 @@ def test_many_small_nodes_are_rounded_down(tmp_path: Path) -> None:
 
 
 @st.composite
-def machines(draw: st.DrawFn) -> tuple[Sequence[tuple[int, str, int]], str | None, str]:
-    """Nodes (number, processors, MiB), the file that is lost or spoiled, and its new content."""
+def machines(draw: st.DrawFn) -> tuple[Sequence[tuple[int, str, int]], str | None, str | None]:
+    """Nodes (number, processors, MiB), the file that is lost (None) or spoiled, its content."""
     numbers = draw(st.lists(st.integers(0, 255), min_size=1, max_size=6, unique=True))
     nodes: list[tuple[int, str, int]] = []
     first = 0
@@ -292,14 +372,14 @@ def machines(draw: st.DrawFn) -> tuple[Sequence[tuple[int, str, int]], str | Non
     return (
         nodes,
         lost,
-        draw(st.sampled_from(["", "x", "MemTotal: 7 kB", "0-300", "1,,2", "3-1", "\0"])),
+        draw(st.sampled_from(["", None, "x", "MemTotal: 7 kB", "0-300", "1,,2", "3-1", "\0"])),
     )
 
 
 @given(machines())
 def test_the_whole_truth_or_nothing(
     tmp_path_factory: pytest.TempPathFactory,
-    given_: tuple[Sequence[tuple[int, str, int]], str | None, str],
+    given_: tuple[Sequence[tuple[int, str, int]], str | None, str | None],
 ) -> None:
     nodes, lost, text = given_
     machine = Machine("any")
@@ -308,7 +388,10 @@ def test_the_whole_truth_or_nothing(
         machine.cell(number, cpus, memory)
         counted += len(range(*_bounds(cpus)))
     machine.cpus(f"0-{counted - 1}").flat_memory(sum(memory for *_, memory in nodes))
-    if lost is not None:
+    machine.put("proc/cpuinfo", "".join(f"processor : {one}\n" for one in range(counted)))
+    if lost is not None and text is None:
+        machine = machine.without(lost)
+    elif lost is not None:
         machine.put(lost, text)
     try:
         found = target(machine, tmp_path_factory.mktemp("any"))

@@ -403,8 +403,9 @@ def test_a_write_in_between_is_not_lost(
 
 def test_a_refusal_is_an_error(placement: Placement, agent: NodeAgent, host: str) -> None:
     placement.host(host, VCPU=8)
+    machine = Machine("n" * 150).cpus("0-7").cell(0, "0-7", 1024)
     with pytest.raises(SourceFailed) as caught:
-        agent.run(Machine("n" * 150).cell(0, "0-7", 1024), f"{{root: agent, name: {'n' * 201}}}")
+        agent.run(machine, f"{{root: agent, name: {'n' * 201}}}")
     assert caught.value.status == 400
 
 

@@ -47,7 +47,10 @@ def online_cells(
 def differences(
     cells: Sequence[Cell], processors: Processors, machine_mb: int | None
 ) -> tuple[Caution, ...]:
-    """How the sums over the cells differ from the totals of the machine, if these are known.
+    """How the cells contradict the totals of the machine, or themselves.
+
+    NUMA nodes need the total of processors: without it, one that is missing could not be noticed.
+    Where that of memory is unknown, the processors tell that no node with some is missing.
 
     Args:
         cells: all of them, as `online_cells` returns them.
@@ -56,6 +59,9 @@ def differences(
     """
     found = []
     counted = frozenset[int]().union(*(one.cpus for one in cells))
+    if not processors.online and any(one.number != NO_CELL for one in cells):
+        said = "nothing says which are online, so that NUMA nodes may be missing"
+        found.append(Caution("processors-unknown", "processors", said))
     if cells and processors.online - counted:
         said = f"{len(processors.online)} are online, and {len(counted)} of them in NUMA nodes"
         found.append(Caution("processors-differ", "processors", said))
@@ -66,6 +72,11 @@ def differences(
         if not least <= memory <= machine_mb + machine_mb // _EXCESS:
             said = f"the machine has {machine_mb} MiB, and its NUMA nodes have {memory} MiB"
             found.append(Caution("memory-differs", "memory", said))
+    for one in cells:
+        if one.paged_mb > one.memory_mb:
+            where = "the machine" if one.number == NO_CELL else f"node{one.number}"
+            said = f"{one.paged_mb} MiB of huge pages, and {one.memory_mb} MiB of memory"
+            found.append(Caution("huge-pages-differ", where, said))
     return tuple(found)
 
 

@@ -58,6 +58,11 @@ class Cell:
     huge_pages: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     """Size of a page in KiB -> number of such pages, without those of size zero or count zero."""
 
+    @property
+    def paged_mb(self) -> int:
+        """The memory in huge pages, in MiB."""
+        return sum(size * count for size, count in self.huge_pages.items()) // 1024
+
 
 @dataclass(frozen=True, slots=True)
 class PciFunction:

@@ -41,7 +41,6 @@ _KINDS: Final[Mapping[str, frozenset[str]]] = {
 _NETWORK_FILESYSTEMS: Final = frozenset(
     {"nfs", "nfs4", "ceph", "fuse.glusterfs", "cifs", "lustre", "ocfs2", "gfs2", "gpfs", "beegfs"}
 )
-_MEGABYTE_KB: Final = 1024
 
 
 def target_of(node: Node, config: AgentConfig) -> Target:
@@ -126,7 +125,17 @@ def _guest_cells(node: Node, config: AgentConfig, cautions: list[Caution]) -> tu
         said = f"{sum(one.memory_mb for one in left_out)} MiB of NUMA nodes {numbers} are not"
         said += " reported; `memory_nodes` names those that are for guests"
         cautions.append(Caution("memory-without-processors", "memory", said))
+    if node.cells:
+        having = {one.number for one in node.cells if one.cpus}
+        _caution_named(named - {one.number for one in node.cells}, "do not exist", cautions)
+        _caution_named(named & having, "have processors and are reported anyway", cautions)
     return tuple(one for one in node.cells if one not in left_out)
+
+
+def _caution_named(numbers: Iterable[int], what: str, cautions: list[Caution]) -> None:
+    if listed := ", ".join(map(str, sorted(numbers))):
+        said = f"NUMA nodes {listed} {what}; only nodes without processors are to be named"
+        cautions.append(Caution("memory-nodes", "memory_nodes", said))
 
 
 def _validate(name: str, node: Node, guests: Iterable[Cell]) -> None:
@@ -176,14 +185,13 @@ def _whole(disk: str, config: AgentConfig) -> bool:
 
 def _stock(stock: _Stock, cell: Cell, config: AgentConfig) -> None:
     """Add what a cell has to its carrier: all of it, or what Nova does not report."""
-    paged = sum(size * count for size, count in cell.huge_pages.items()) // _MEGABYTE_KB
     if config.huge_pages:
         for size, count in cell.huge_pages.items():
             stock.add(page_class(size), count)
     if config.root is RootOwner.AGENT:
         stock.add("VCPU", len(cell.cpus - config.dedicated_cpus))
         stock.add("PCPU", len(cell.cpus & config.dedicated_cpus))
-        stock.add("MEMORY_MB", cell.memory_mb - paged)
+        stock.add("MEMORY_MB", cell.memory_mb - cell.paged_mb)
 
 
 def page_class(size_kb: int) -> ResourceClass:

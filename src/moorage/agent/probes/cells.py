@@ -51,21 +51,26 @@ def parse(texts: Texts) -> tuple[tuple[Cell, ...], tuple[Caution, ...]]:
         if cell.cpus or cell.memory_mb:
             found.append(cell)
     if not found:
-        memory = _memory(_MEMORY, texts.text(_MEMORY), cautions)
+        memory, unclear = machine_memory(texts)
+        cautions.extend(unclear)
         pages = _pages(_PAGES, texts.by_entry(_PAGES), cautions)
         found = [Cell(NO_CELL, frozenset(), memory, pages)] if memory else []
     return tuple(sorted(found, key=lambda one: one.number)), tuple(cautions)
 
 
 def machine_memory(texts: Texts) -> tuple[int | None, tuple[Caution, ...]]:
-    """The memory of the whole machine in MiB; None where it is not said."""
+    """The memory of the whole machine in MiB; None where no file says it."""
+    if _MEMORY not in texts.content:
+        return None, ()
     cautions: list[Caution] = []
-    text = texts.text(_MEMORY)
-    memory = _memory(_MEMORY, text, cautions) if text else None
-    return memory, tuple(cautions)
+    return _memory(_MEMORY, texts.text(_MEMORY), cautions), tuple(cautions)
 
 
 def _cell(number: int, path: str, files: Texts, cautions: list[Caution]) -> Cell:
+    for name in ("cpulist", "meminfo"):
+        if name not in files.content:
+            said = "there is no such file, so that it is unknown what the NUMA node has"
+            cautions.append(Caution("missing", f"{path}/{name}", said))
     cpus = numbers(files.text("cpulist"), MAX_CPU)
     if cpus is None:
         said = files.text("cpulist")[:40]
@@ -73,7 +78,9 @@ def _cell(number: int, path: str, files: Texts, cautions: list[Caution]) -> Cell
     return Cell(
         number,
         cpus or frozenset(),
-        _memory(f"{path}/meminfo", files.text("meminfo"), cautions),
+        _memory(f"{path}/meminfo", files.text("meminfo"), cautions)
+        if "meminfo" in files.content
+        else 0,
         _pages(f"{path}/hugepages", files.by_entry("hugepages"), cautions),
     )
 
@@ -82,8 +89,7 @@ def _memory(path: str, text: str, cautions: list[Caution]) -> int:
     """MemTotal in MiB; 0 where it is not said."""
     total = _TOTAL.search(text)
     if total is None:
-        if text:
-            cautions.append(Caution("not-a-number", path, "says no MemTotal"))
+        cautions.append(Caution("not-a-number", path, "says no MemTotal"))
         return 0
     megabytes = int(total[1]) // 1024
     if megabytes > MAX_AMOUNT:

@@ -27,7 +27,7 @@ def parse(texts: Texts) -> tuple[Processors, tuple[Caution, ...]]:
     """
     cautions: list[Caution] = []
     online = numbers(texts.text(_ONLINE), MAX_CPU)
-    if online is None:
+    if online is None or (not online and _ONLINE in texts.content):
         said = texts.text(_ONLINE)[:40]
         cautions.append(Caution("not-a-number", _ONLINE, f"not a list of processors: {said!r}"))
         online = frozenset()
