@@ -115,7 +115,7 @@ def test_an_address_is_offered_once_and_not_withdrawn_while_reserved(door: Door)
     with pytest.raises(InUse):
         reservables.withdraw_address(env, OPERATOR, made.id)
     second = door.lease("11:00", "12:00", wish)
-    assert second.status_code == 500, "it is taken"
+    assert second.status_code == 400, "it is taken"
     door.call("DELETE", f"/leases/{lease.json['lease']['id']}")
     reservables.withdraw_address(env, OPERATOR, made.id)
     with pytest.raises(NotFound):
