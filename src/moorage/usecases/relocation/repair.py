@@ -335,6 +335,7 @@ class LeaseRepair:
             return NOTHING
         places = self._places(best, lost)
         found = asdict(best) | ({"places": places} if places else {})
+        del found["alternative"]  # roles of leases have none
         return MappingProxyType(found)
 
     def _places(self, change: EnsembleChange, lost: frozenset[MemberName]) -> dict[str, str]:
