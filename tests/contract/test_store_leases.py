@@ -377,13 +377,17 @@ def test_nobody_leaves_a_place_unseen(store: Ledger, stay: Stay, end: int) -> No
 
 def test_who_gets_a_place_as_it_was_has_its_terms(store: Ledger) -> None:
     write(store, drawn("s"), hold("later", "a", 8, period=Period(4_000, 6_000)))
-    write(store, allocate("s", {}, 1), allocate("m", {"a": {"VCPU": 6}}))
+    taken = allocate("m", {"a": {"VCPU": 6}})
+    with pytest.raises(PlaceLeft):
+        write(store, allocate("s", {}, 1), taken)  # equal amounts alone say nothing
+    write(store, allocate("s", {}, 1), replace(taken, takes_over="s"))
     assert terms(store, "m") == (4_000, "d")
-    another = (allocate("m", {}, 1), allocate("s", {"a": {"VCPU": 5}}))
+    less = replace(allocate("s", {"a": {"VCPU": 5}}), takes_over="m")
     with pytest.raises((PlaceLeft, CapacityExceeded)):
-        write(store, *another)
+        write(store, allocate("m", {}, 1), less)
     write(store, drawn("s", 1, Stay(life=100)))
-    write(store, allocate("m", {}, 1), allocate("s", {"a": {"VCPU": 6}}, 1))
+    back = replace(allocate("s", {"a": {"VCPU": 6}}, 1), takes_over="m")
+    write(store, allocate("m", {}, 1), back)
     assert terms(store, "s") == (4_000, "d"), "also over what it has already"
 
 

@@ -63,7 +63,8 @@ class ChangeTerms:
 
     disclosure: Disclosure = EXACT
     present: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Role -> its present count: a request to resize it is not answered with that count."""
+    """Role -> its present count: a request to resize it is not answered with that count, nor one to
+    let it grow with a smaller one."""
 
 
 ANY_CHANGE: Final = ChangeTerms()
@@ -112,13 +113,18 @@ class ChangeProposals:
 
     def _allowed(self, candidates: Iterable[RelaxationCandidate]) -> list[RelaxationCandidate]:
         """The candidates that may be proposed, the cheapest first."""
-        allowed = (
-            one
-            for one in candidates
-            if (one.change.subject, one.change.field) != ("member", "count")
-            or self.present.get(one.change.name) != one.change.after
-        )
+        allowed = (one for one in candidates if not self._undoes(one.change))
         return sorted(allowed, key=lambda one: one.cost)
+
+    def _undoes(self, change: EnsembleChange) -> bool:
+        """Whether a role that is to grow would keep its present count, or have fewer."""
+        present = self.present.get(change.name)
+        if (change.subject, change.field) != ("member", "count") or present is None:
+            return False
+        before, after = change.before, change.after
+        assert isinstance(before, int)
+        assert isinstance(after, int)
+        return after == present or after < present < before
 
     def weaker_policies(self) -> Iterator[RelaxationCandidate]:
         """The changes that policies propose (`Policy.weaker`), and nearness at higher levels."""
