@@ -121,3 +121,29 @@ def test_a_limit_of_its_own_counts_from_now_but_not_past_what_was_admitted(watch
             assert deadline.left(100.0) == 6.0
         with deadline.anew(), deadline.allowing(30.0):
             assert deadline.left(100.0) == 1.0
+
+
+def test_what_is_around_a_step_with_more_time_is_over_after_it_at_the_earliest(
+    watch: Watch,
+) -> None:
+    """Else a planner would be ended for a deadline that passed while the step had its own."""
+
+    def promised() -> float:
+        now = deadline.current()
+        assert now is not None
+        return now.promised
+
+    with deadline.within(watch, 60), deadline.within(watch, 5):
+        assert promised() == 105
+        with deadline.leaving(2):
+            assert (deadline.left(60), promised()) == (3, 105)
+        with deadline.allowing(20):
+            assert promised() == 120
+            watch.seconds += 15
+        assert promised() == 115
+        with deadline.at_least(1):
+            assert promised() == 116
+        assert promised() == 115
+        with deadline.over():
+            watch.seconds += 10
+        assert promised() == 125

@@ -11,9 +11,9 @@ The stopwatch is handed in, so nothing here reads a clock of its own.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 RETRY_AFTER: Final = 5
 """The Retry-After, in seconds, of a request whose time ran out."""
+COMMITTING: Final = 1.0
+"""Least number of seconds to commit what was found, even past the time limit: for the write lock,
+and for an attempt that is made while all other writers wait."""
 
 
 class TimeExpired(Busy):
@@ -39,6 +42,13 @@ class TimeExpired(Busy):
             "time ran out before an answer, or a proof that there is none",
             retry_after=RETRY_AFTER,
         )
+
+
+@dataclass(eq=False, slots=True)
+class Overtime:
+    """When the last step of a request ended that had a time limit of its own."""
+
+    until: float = -inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,13 @@ class Deadline:
     """No step may be given more time than until then."""
     reserved: float = 0.0
     """How much later the work around this has to be over, for which time is left."""
+    overtime: Overtime = field(default_factory=Overtime)
+    """Of the whole request: the work around a step cannot be over before that step."""
+
+    @property
+    def promised(self) -> float:
+        """When the request has to be over, as far as is known now."""
+        return max(self.at + self.reserved, self.overtime.until)
 
     def left(self) -> float:
         """Seconds until it passes; negative once it has."""
@@ -155,7 +172,7 @@ def allowing(seconds: float) -> Iterator[None]:
         yield
     else:
         at = min(outer.last, outer.stopwatch() + seconds)
-        with _set(replace(outer, at=at, reserved=0.0)):
+        with _set(replace(outer, at=at, reserved=0.0)), _beyond(outer):
             yield
 
 
@@ -182,15 +199,25 @@ def at_least(seconds: float) -> Iterator[None]:
         yield
     else:
         now = outer.stopwatch()
-        with _set(replace(outer, at=max(outer.at, now + seconds))):
+        with _set(replace(outer, at=max(outer.at, now + seconds))), _beyond(outer):
             yield
 
 
 @contextmanager
 def over() -> Iterator[None]:
     """Run what follows a commit without a deadline: the change is made, so it is answered."""
-    with _set(None):
+    outer = _current.get()
+    with _set(None), nullcontext() if outer is None else _beyond(outer):
         yield
+
+
+@contextmanager
+def _beyond(outer: Deadline) -> Iterator[None]:
+    """Note when a step is over that may have gone past the deadline of the work around it."""
+    try:
+        yield
+    finally:
+        outer.overtime.until = outer.stopwatch()
 
 
 @contextmanager

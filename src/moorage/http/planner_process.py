@@ -228,7 +228,7 @@ def _due(context: Context) -> int:
     limit = deadline.of_context(context)
     if limit is None:
         return 0
-    return int(1000 * (limit.at + limit.reserved + planner_client.MARGIN))
+    return int(1000 * (limit.promised + planner_client.MARGIN))
 
 
 def _answer(applications: Mapping[str, Application], asked: PlannerRequest) -> PlannerAnswer:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from threading import Event, Lock
+from typing import Final
 
+from moorage.domain import deadline
 from moorage.domain.errors import Busy
+
+TOO_MANY_WRITERS: Final = "the ledger has too many writers at once"
 
 
 class FifoLock:
@@ -15,7 +19,7 @@ class FifoLock:
     """
 
     def __init__(self, timeout: float, *, most: int = 1) -> None:
-        """`timeout` is how many seconds a thread waits at most."""
+        """`timeout` is how many seconds a thread waits at most, and never past its deadline."""
         self._timeout = timeout
         self._mutex = Lock()
         self._waiting: deque[Event] = deque()
@@ -33,14 +37,14 @@ class FifoLock:
                 return
             place = Event()
             self._waiting.append(place)
-        if place.wait(self._timeout):
+        if place.wait(max(deadline.left(self._timeout), 0.0)):
             return
         with self._mutex:
             # It may have come between the timeout and this line.
             if place.is_set():
                 return
             self._waiting.remove(place)
-        raise Busy("the ledger has too many writers at once")
+        raise Busy(TOO_MANY_WRITERS)
 
     def release(self) -> None:
         """Give the place to the thread that waits longest."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
+from moorage.domain import deadline
 from moorage.domain.errors import Busy, Unavailable
 from moorage.domain.retry_policy import Retries, RetryPolicy
 from moorage.logs import Lasting
@@ -40,10 +41,15 @@ class DatabaseRetries:
         self._made: defaultdict[RetryPolicy, Retries] = defaultdict(Retries)
 
     def pause(self, policy: RetryPolicy) -> bool:
-        """Sleep before the next attempt under a policy; whether there is to be one."""
+        """Sleep before the next attempt under a policy; whether there is to be one.
+
+        There is none past the deadline of the request.
+        """
+        if deadline.passed():
+            return False
         chance = random.random()  # noqa: S311 - only to part those who collided
         pause = self._made[policy].next_pause(policy, time.monotonic(), chance)
-        time.sleep(pause or 0.0)
+        time.sleep(max(deadline.left(pause or 0.0), 0.0))
         return pause is not None
 
     def wait_for_database(self, error: DBAPIError) -> None:

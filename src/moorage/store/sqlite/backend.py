@@ -10,7 +10,6 @@ database's own lock is then free unless somebody else has the file open.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -25,14 +24,15 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DatabaseError, OperationalError
 
+from moorage.domain import deadline
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.logs import Lasting
 from moorage.store.changelog.entries import Connections, Turn
-from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
 from moorage.store.database.session import CursorSession, as_sqlalchemy_error
 from moorage.store.database.statements import StatementCompiler
 from moorage.store.sqlite.log import REVISION, NumberedLog, RevisionReader, newest_revision
+from moorage.store.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,8 +51,11 @@ _dialect: Any = SQLiteDialect_pysqlite  # has no annotations
 _COMPILER: Final = StatementCompiler(_dialect(dbapi=sqlite3))
 """Every file's: their texts are the same."""
 
-_ATTEMPTS: Final = 3
-"""How often a transaction is begun while a stranger keeps the file locked."""
+_LOCKED: Final = 15.0
+"""Seconds for which a transaction is begun again while a stranger keeps the file locked."""
+_BEGIN: Final = "PRAGMA busy_timeout = 250"
+"""How long one attempt to begin waits for a stranger, in milliseconds; the deadline is looked at
+between attempts."""
 
 _PRIVATE: Final = 0o600
 """Permissions of a file that is made: the ledger has tenants' names, and webhooks' secrets."""
@@ -111,7 +114,7 @@ class SqliteBackend:
             _make(path, _PRIVATE)
             gate = path.with_name(path.name + "-writer")
             _make(gate, path.stat().st_mode & _READ_WRITE)  # for all who share the file
-            self._writer_lock = _WriterLock(gate)
+            self._writer_lock = WriterLock(gate, WAIT)
         except OSError as error:
             raise InvalidDescription(
                 f"cannot write beside {path}: {error.strerror}", path="database"
@@ -204,6 +207,7 @@ class SqliteBackend:
             lent = self._borrowed()
             self._writes = lent.driver_connection
             lent.detach()
+            self._writes.execute(_BEGIN)
         return self._writes
 
     def _discard_write_connection(self) -> None:
@@ -242,37 +246,6 @@ def _make(path: Path, mode: int) -> None:
             os.fchmod(made, mode)
         finally:
             os.close(made)
-
-
-class _WriterLock:
-    """Shuts out every other writer, of this process and of others, while it is entered."""
-
-    def __init__(self, gate: Path) -> None:
-        """`gate` is beside the database, and never unlinked: a lock on a lost file locks nothing.
-
-        Raises:
-            OSError: it cannot be made.
-        """
-        self._gate = gate.open("ab")
-        self._descriptor = self._gate.fileno()
-        self._queue = FifoLock(WAIT)
-
-    def __enter__(self) -> None:
-        self._queue.acquire()
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        except BaseException:
-            self._queue.release()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-        finally:
-            self._queue.release()
-
-    def close(self) -> None:
-        self._gate.close()
 
 
 def _raise_disk_error(error: BaseException | None) -> None:
@@ -340,13 +313,17 @@ def _begin_to_write(session: CursorSession) -> None:
     """Begin a transaction against strangers that lock the file.
 
     Raises:
-        Busy: they do not let go of it.
+        Busy: they do not let go of it, or the deadline has passed.
     """
-    for left in reversed(range(_ATTEMPTS)):
+    began = time.monotonic()
+    while True:
         try:
             session.execute_text("BEGIN IMMEDIATE")
         except OperationalError as error:
-            if not left:
+            code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_BUSY)
+            if code & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            if deadline.passed() or time.monotonic() - began > _LOCKED:
                 raise Busy("the database file is locked by another program") from error
         else:
             return

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 from moorage.domain import deadline
 from moorage.domain.errors import Busy, Infeasible
 from moorage.domain.period import SECOND
-from moorage.usecases.decide.loop import LAST
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.leases.create import create_lease
 
@@ -113,7 +112,7 @@ class _Search:
                 return self._least(dry_run=self.dry_run)
             self._least(dry_run=True)
             small = self._boundary(small, last)
-            with deadline.at_least(LAST):
+            with deadline.at_least(deadline.COMMITTING):
                 if small == last:
                     return self._least(dry_run=self.dry_run)
                 found = self._tried(small, dry_run=self.dry_run)

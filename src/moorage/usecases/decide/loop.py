@@ -59,8 +59,6 @@ WRITING: Final = 0.0002
 """Seconds per member that the commit and the answer to the client take after a search."""
 EXPLAINING: Final = 1.0
 """Least number of seconds for the explanation of a refusal, even past the time limit."""
-LAST: Final = 1.0
-"""Least number of seconds for an attempt that is made alone, even past the time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +341,8 @@ def _freely(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
         if attempt is None or attempt.changeset is None:
             return attempt, None
         deadline.check()  # the last check: after the commit the time limit no longer applies
-        return attempt, maker.env.store.commit(attempt.changeset)
+        with deadline.at_least(deadline.COMMITTING):
+            return attempt, maker.env.store.commit(attempt.changeset)
 
 
 def _alone(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
@@ -355,7 +354,7 @@ def _alone(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
         attempts.append(attempt)
         return None if attempt is None else attempt.changeset
 
-    with deadline.at_least(LAST):
+    with deadline.at_least(deadline.COMMITTING):
         done = maker.env.store.commit_alone(propose)
     return attempts[-1], done
 

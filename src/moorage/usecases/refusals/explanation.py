@@ -57,6 +57,9 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
 
     If `stored`, the explanation is committed with the request; else only the error has it. An event
     reports it, unless `silent`.
+
+    Raises:
+        Busy: the write lock was not obtained in time.
     """
     if stored:
         change = PutExplanation(
@@ -69,7 +72,8 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
             asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
             silent=silent,
         )
-        env.store.commit(Changeset((change,)))
+        with deadline.at_least(deadline.COMMITTING):
+            env.store.commit(Changeset((change,)))
         _log.info(
             "no placement for ensemble %s of project %s: stage %s, explanation %s",
             ensemble.id,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain import deadline
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
 
@@ -73,7 +74,7 @@ def abandoned_offers(env: UseCaseEnvironment, series_id: str) -> Sequence[Lease]
 
 
 def _pause(env: UseCaseEnvironment, until: float) -> None:
-    if env.stopwatch() >= until:
+    if env.stopwatch() >= until or deadline.passed():
         raise _busy()
     env.pause(_LOOK)
 
