@@ -129,3 +129,14 @@ def test_a_body_for_which_there_is_no_room_is_refused_for_now(client: Any) -> No
     reply = client()("PUT", "/v1/x", environ=environ)
     assert (reply.status, reply.headers["retry-after"]) == (503, "1")
     assert reply.json["errors"][0]["code"] == "http.busy"
+
+
+@pytest.mark.parametrize("before", range(-3, 3))
+def test_an_escape_is_found_wherever_it_stands_in_a_large_body(client: Any, before: int) -> None:
+    head = b'{"a":"' + b"x" * (request_body.PIECE - 6 + before)
+    body = head + b"\\u0000" + b"x" * request_body.PIECE + b'"}'
+    reply = client()("POST", "/v1/x", body=body)
+    assert reply.status == 400
+    assert f"at byte {len(head)}" in reply.json["errors"][0]["detail"]
+    whole = body.replace(b"\\u0000", b"\\u0001" * 6_000)
+    assert client()("POST", "/v1/x", body=whole).status == 200

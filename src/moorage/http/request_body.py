@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import io
 import re
+import time
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
@@ -48,8 +50,7 @@ def receive(environ: Environ, limit: int) -> bytes:
         raise ClientGone
     if len(body) > limit:
         raise LimitExceeded("body in bytes", limit=limit, requested=len(body))
-    if b"\\u" in body:
-        _check_escapes(body)
+    _check_escapes(body)
     environ["wsgi.input"] = io.BytesIO(body)
     environ["CONTENT_LENGTH"] = str(len(body))
     return body
@@ -66,13 +67,18 @@ def check_values(body: bytes) -> None:
         LimitExceeded: it has more.
     """
     if len(body) > 2 * MAX_VALUES:  # a separator and a digit each
-        values = count_values(body, MAX_VALUES)
+        with _READING:
+            values = count_values(body, MAX_VALUES)
         if values > MAX_VALUES:
             raise LimitExceeded("body in values", limit=MAX_VALUES, requested=values)
 
 
-PIECE: Final = 256 * 1024
-"""Bytes that are looked at in one go, which holds the interpreter for 2 ms."""
+PIECE: Final = 128 * 1024
+"""Bytes that are looked at in one go, which holds the interpreter for a millisecond at most."""
+_READING: Final = Lock()
+"""Large bodies are looked at one at a time: each thread at it delays all others."""
+_LETTING: Final = 0.0005
+"""Seconds for other threads after each piece of a large body."""
 
 
 def count_values(body: bytes, most: int, piece: int = PIECE) -> int:
@@ -82,6 +88,8 @@ def count_values(body: bytes, most: int, piece: int = PIECE) -> int:
     """
     values, in_text, start = 0, 0, 0
     while start < len(body) and values <= most:
+        if start:
+            time.sleep(_LETTING)
         # A piece ends behind no backslash: it has every escape whole.
         end = _NO_BACKSLASH.search(body, start + piece - 1)
         stop = len(body) if end is None else end.end()
@@ -116,7 +124,23 @@ def _check_escapes(body: bytes) -> None:
     Raises:
         InvalidDescription: one does.
     """
-    for found in _ESCAPES.finditer(body):
+    if len(body) <= PIECE:
+        if b"\\u" in body:
+            _check_each_escape(body)
+        return
+    with _READING:
+        for start in range(0, len(body), PIECE):
+            if start:
+                time.sleep(_LETTING)
+            if body.find(b"\\u", start, start + PIECE + 1) >= 0:
+                _check_each_escape(body)
+                break
+
+
+def _check_each_escape(body: bytes) -> None:
+    for number, found in enumerate(_ESCAPES.finditer(body)):
+        if number % _ESCAPES_AT_ONCE == _ESCAPES_AT_ONCE - 1:
+            time.sleep(_LETTING)
         if found.lastgroup is not None:
             what = "NUL" if found.lastgroup == "nul" else "half of a pair of surrogates"
             raise InvalidDescription(
@@ -136,3 +160,4 @@ def _declared_length(environ: Environ) -> int | None:
 
 
 _DIGITS: Final = 18
+_ESCAPES_AT_ONCE: Final = 5_000

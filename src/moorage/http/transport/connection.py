@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from moorage.http.transport.body_pace import LARGE
 from moorage.http.transport.limits import BufferLimit
 from moorage.http.transport.request_parser import RequestParser
 from moorage.http.transport.response_writer import (
@@ -55,6 +56,8 @@ class WaitFor(IntEnum):
     """It is over."""
     A_TURN = -1
     """It has more requests already, which wait until those of other connections had theirs."""
+    A_PIECE = -2
+    """It receives a large body, and may receive the next piece when that has its pace."""
     READABLE = select.EPOLLIN | select.EPOLLONESHOT
     WRITABLE = select.EPOLLOUT | select.EPOLLONESHOT
 
@@ -97,6 +100,7 @@ class Connection:
 
     __slots__ = (
         "_awaits",
+        "_body_began",
         "_drains",
         "_due",
         "_ends",
@@ -111,6 +115,7 @@ class Connection:
         "_state",
         "_turns_since",
         "address",
+        "received",
     )
 
     def __init__(
@@ -134,6 +139,9 @@ class Connection:
         """When the last turn began."""
         self._awaits = False
         """Whether it waits for the rest of a body, until it is due."""
+        self._body_began = 0.0
+        self.received = 0
+        """Bytes that it has received last."""
         self._problem: OSError | None = None
         """Why the rest is no longer waited for."""
         self._kept = False
@@ -147,6 +155,11 @@ class Connection:
     def is_used(self) -> bool:
         """Whether a body is being received or an answer sent."""
         return self._awaits or self._response is not None
+
+    @property
+    def body_began(self) -> float:
+        """When the head of the body came for which it waits, monotonic."""
+        return self._body_began
 
     @property
     def is_ending(self) -> bool:
@@ -230,14 +243,14 @@ class Connection:
             self._poller.register(self._socket, select.POLLIN)
         return bool(self._poller.poll(seconds * 1000))
 
-    def _receive(self) -> bytes | None:
+    def _receive(self, most: int = _MOST) -> bytes | None:
         """Bytes received: None if there are none yet, empty at the end of the stream.
 
         Raises:
             OSError: the connection broke.
         """
         try:
-            return self._socket.recv(_MOST)
+            return self._socket.recv(most)
         except _WOULD_WAIT:
             return None
 
@@ -252,7 +265,8 @@ class Connection:
     def _read_on(self) -> WaitFor:
         """Receive once, with what TLS has buffered, and answer the requests in it."""
         while True:
-            data = self._receive()
+            data = self._receive(LARGE if self._has_large_body() else _MOST)
+            self.received = len(data or b"")
             if not data:
                 if data is not None:
                     return self._end_of_data()
@@ -266,11 +280,17 @@ class Connection:
             request = self._parser.arriving
             return WaitFor.READABLE if request is None else self._await_rest(request)
 
+    def _has_large_body(self) -> bool:
+        """Whether it receives a body of which much has come."""
+        request = self._parser.arriving if self._awaits else None
+        return request is not None and request.size >= LARGE
+
     def _await_rest(self, request: Request) -> WaitFor:
         """Wait for the rest of a body; send 100 Continue if the client expects it."""
         now = time.monotonic()
         if not self._awaits:
             self._awaits = True
+            self._body_began = now
             if request.expects and not request.size:
                 self._response = waited = ContinueResponse()
                 after = self._send(waited)
@@ -281,7 +301,8 @@ class Connection:
             return self._answer_unfinished(self._problem or self._late())
         if request.size:
             self._keep(self._state.arriving, request.size, now)
-        return WaitFor.READABLE
+        paced = self.received and request.size >= LARGE
+        return WaitFor.A_PIECE if paced else WaitFor.READABLE
 
     def _end_of_data(self) -> WaitFor:
         """Handle the end of the stream: a body under way is incomplete."""

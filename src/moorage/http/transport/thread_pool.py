@@ -10,7 +10,8 @@ to epoll: most clients that have an answer ask again, and send head and body in 
 which would wake a second thread. If by then all others are at work, another client waits as long.
 
 Connections that have sent requests ahead have their turns one after the other, in one thread: so
-many as may send more than they read, all others are served by the other threads.
+many as may send more than they read, all others are served by the other threads. Those with large
+bodies receive them at a pace that they share (`BodyPace`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import threading
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
+from moorage.http.transport.body_pace import BodyPace
 from moorage.http.transport.connection import WaitFor
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class ThreadPool:
         """Connections with requests sent ahead, which wait for a turn."""
         self._serves_ahead = False
         """Whether a thread serves one of them."""
+        self._pace = BodyPace(lambda one: self._events.modify(one, WaitFor.READABLE))
         self._over = False
         """Whether the pool has stopped."""
         self._start_thread()
@@ -201,6 +204,9 @@ class ThreadPool:
                 if not self._has_next_request(connection):
                     break
                 after = connection.turn()
+            if after is WaitFor.A_PIECE:
+                self._pace.wait(descriptor, connection.body_began, connection.received)
+                return
             if after is WaitFor.A_TURN:
                 self._ahead.append(descriptor)
                 return
