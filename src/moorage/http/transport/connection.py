@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from moorage.http.transport.body_pace import LARGE
+from moorage.http.transport.body_queue import LARGE
 from moorage.http.transport.limits import BufferLimit
 from moorage.http.transport.request_parser import RequestParser
 from moorage.http.transport.response_writer import (

@@ -11,7 +11,7 @@ which would wake a second thread. If by then all others are at work, another cli
 
 Connections that have sent requests ahead have their turns one after the other, in one thread: so
 many as may send more than they read, all others are served by the other threads. Those with large
-bodies receive them at a pace that they share (`BodyPace`).
+bodies receive them at a pace that they share (`BodyQueue`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import threading
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
-from moorage.http.transport.body_pace import BodyPace
+from moorage.http.transport.body_queue import BodyQueue
 from moorage.http.transport.connection import WaitFor
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ThreadPool:
         """Connections with requests sent ahead, which wait for a turn."""
         self._serves_ahead = False
         """Whether a thread serves one of them."""
-        self._pace = BodyPace(lambda one: self._events.modify(one, WaitFor.READABLE))
+        self._bodies = BodyQueue(lambda one: self._events.modify(one, WaitFor.READABLE))
         self._over = False
         """Whether the pool has stopped."""
         self._start_thread()
@@ -205,7 +205,7 @@ class ThreadPool:
                     break
                 after = connection.turn()
             if after is WaitFor.A_PIECE:
-                self._pace.wait(descriptor, connection.body_began, connection.received)
+                self._bodies.wait(descriptor, connection.body_began, connection.received)
                 return
             if after is WaitFor.A_TURN:
                 self._ahead.append(descriptor)

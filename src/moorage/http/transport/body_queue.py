@@ -1,4 +1,4 @@
-"""The pace at which a worker receives large bodies, all of them together.
+"""The queue in which connections with large bodies wait for their next piece, at a bounded rate.
 
 Without it, a client that sends large bodies as fast as the system copies them takes the processor,
 the interpreter's lock and the memory from all others. A connection with a large body waits here
@@ -25,7 +25,7 @@ RATE: Final = 32 * 1024 * 1024
 """Bytes of large bodies that a worker receives in a second."""
 
 
-class BodyPace:
+class BodyQueue:
     """Lets connections with large bodies go on. Safe for threads."""
 
     def __init__(self, go_on: Callable[[int], None], rate: float = RATE) -> None:

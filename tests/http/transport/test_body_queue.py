@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tests.http.transport.crew import GET, Place, answer, within
 
-from moorage.http.transport.body_pace import LARGE, RATE, BodyPace
+from moorage.http.transport.body_queue import LARGE, RATE, BodyQueue
 from moorage.http.transport.limits import ConnectionLimits
 
 BIG = 8 * 1024 * 1024
@@ -18,15 +18,15 @@ _HEAD = b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n"
 
 def test_those_that_began_first_go_on_first_and_none_before_its_time() -> None:
     gone: list[tuple[int, float]] = []
-    pace = BodyPace(lambda one: gone.append((one, time.monotonic())), rate=1000)
+    bodies = BodyQueue(lambda one: gone.append((one, time.monotonic())), rate=1000)
     began = time.monotonic()
-    pace.wait(1, began=1.0, received=200)
+    bodies.wait(1, began=1.0, received=200)
     for descriptor in (4, 3, 2):
-        pace.wait(descriptor, began=float(descriptor), received=0)
+        bodies.wait(descriptor, began=float(descriptor), received=0)
     within(lambda: len(gone) == 4)
     assert [one for one, _ in gone] == [1, 2, 3, 4]
     assert gone[0][1] - began >= 0.2
-    pace.wait(5, began=5.0, received=0)  # it starts anew
+    bodies.wait(5, began=5.0, received=0)  # it starts anew
     within(lambda: len(gone) == 5)
 
 
