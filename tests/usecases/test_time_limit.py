@@ -1,5 +1,6 @@
 """The time limit of a request covers reading it, searching, and saying why not."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.domain import deadline
+from moorage.domain.ensembles import Member, MemberName
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.explain.conflict_classes import binding_classes
@@ -17,6 +19,8 @@ from moorage.engine.joint.problem import Outcome, Problem
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OPERATOR, Service
+from moorage.usecases.decide.member_places import locate_members
+from moorage.usecases.decide.solution import request_for
 
 MANY = 60
 
@@ -287,3 +291,22 @@ def test_a_search_that_ends_too_late_for_its_commit_writes_nothing(
     answer = service.call("POST", "/ensembles", ensemble(2, 1))
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert service.call("GET", "/ensembles").json["ensembles"] == []
+
+
+def test_a_request_is_made_in_time_in_proportion_to_its_members(service: Service) -> None:
+    """It looks at no deadline: with the square of the members, planners were ended over it."""
+    made = service.call("POST", "/ensembles", {"ensemble": ensemble(1, 1)["ensemble"]})
+    kept = service.store.ensemble(made.json["ensemble"]["id"])
+    role = kept.roles[0].name
+    members = tuple(Member(MemberName(role, n), str(n)) for n in range(5_000))
+    large = replace(kept, members=members)
+    snapshot = service.store.snapshot()
+    places = locate_members(snapshot, large)
+    everyone = frozenset(one.name for one in members)
+    began = time.thread_time()
+    request = request_for(
+        large, places, everyone, Period(snapshot.taken_at, FOREVER), Objective.SPREAD
+    )
+    assert time.thread_time() - began < 0.07  # 3 ms, and 140 ms with the square
+    assert len(request.members) == len(members)
+    assert request.absent == ()

@@ -102,13 +102,14 @@ def request_for(
     transition phase apply, too.
     """
     fixed = {name: place.host for name, place in member_places.places.items() if name not in anew}
-    members = tuple(m.name for m in ensemble.members if m.name in fixed or m.name in anew)
+    there = fixed.keys() | anew
+    members = tuple(m.name for m in ensemble.members if m.name in there)
     beside_servers = any(member_places.of(name) is MemberStatus.ACTIVE for name in fixed)
     return EnsembleRequest(
         project_id=ensemble.project_id,
         roles=ensemble.roles,
         members=members,
-        absent=tuple(m.name for m in ensemble.members if m.name not in fixed.keys() | anew),
+        absent=tuple(m.name for m in ensemble.members if m.name not in there),
         former_edges=edges_before(ensemble, ensemble, member_places),
         policies=ensemble.policies,
         period=period,
