@@ -14,7 +14,7 @@ from moorage.client.boot_plan import (
     SeenServer,
     State,
     is_own_claim,
-    new_claim_id,
+    new_key,
     next_step,
 )
 
@@ -90,7 +90,7 @@ def test_nobody_waits_if_not_asked_to() -> None:
 
 def test_a_claim_says_which_member_it_was_made_for() -> None:
     ensemble = str(uuid.uuid4())
-    made = {new_claim_id(ensemble, "db[0]", os.urandom(8)) for _ in range(100)}
+    made = {new_key(ensemble, "db[0]", os.urandom(8)) for _ in range(100)}
     assert len(made) == 100
     for claim in made:
         assert uuid.UUID(claim).variant == uuid.RFC_4122

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -20,17 +21,23 @@ _FROM_NOW: Final = "now"
 
 
 @contextmanager
-def deciding(client: Moorage, ensemble_id: str | None) -> Iterator[None]:
+def deciding(client: Moorage, ensemble: str | None, *, new: bool = False) -> Iterator[None]:
     """`waiting` for a decision about an ensemble, with what its search has found so far.
 
-    None: a dry run, whose search has no events, and of which nothing is left if it is interrupted.
+    Args:
+        client: the service that decides.
+        ensemble: the ensemble's id. None: a dry run, whose search has no events, and of which
+            nothing is left if it is interrupted.
+        new: the ensemble is created by this request, and is known by its name.
     """
-    if ensemble_id is None:
+    if ensemble is None:
         with waiting("deciding"):
             yield
     else:
-        goes_on = f"the service continues the request: see `moorage ensemble show {ensemble_id}`"
-        with interruptible("deciding", goes_on, more=_Search(client.events, ensemble_id).newest):
+        show = shlex.join(("moorage", "ensemble", "show", ensemble))
+        goes_on = f"the service continues the request: see `{show}`"
+        search = _Search(client.events, ensemble, new=new)
+        with interruptible("deciding", goes_on, more=search.newest):
             yield
 
 
@@ -39,7 +46,9 @@ class _Search:
     """Follows the search for one ensemble in the event feed."""
 
     events: EventCalls
-    ensemble_id: str
+    ensemble: str
+    new: bool
+    """Whether `ensemble` is a name, which is unique in the project; else it is an id."""
     cursor: str | None = _FROM_NOW
     """None: the events cannot be read."""
     found: str = ""
@@ -48,9 +57,12 @@ class _Search:
         """What is known of the search; the first call only finds out where its events begin."""
         try:
             while self.cursor is not None:
-                page = self.events.page(self.cursor, types=[PROGRESS], subject=self.ensemble_id)
+                subject = None if self.new else self.ensemble
+                page = self.events.page(self.cursor, types=[PROGRESS], subject=subject)
                 self.cursor = page.value.cursor
                 for one in page.value.events:
+                    if self.new and one.body.get("name") != self.ensemble:
+                        continue
                     limit = one.body["time_limit_ms"]
                     self.found = f" of {_seconds(limit)}, {state_of_search(one.body)}"
                 if not page.value.more:

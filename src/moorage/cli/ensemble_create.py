@@ -82,10 +82,10 @@ def create_ensemble(
 ) -> Answer[OneEnsemble]:
     """Create an ensemble and wait for its decision.
 
-    Its id is chosen here, so that the events of the decision are known.
+    An idempotency key is sent, so that a repeat after a lost answer makes no second ensemble.
     """
     sent = body if args.dry_run else {"id": str(uuid4()), **body}
-    with deciding(client, sent.get("id")):
+    with deciding(client, None if args.dry_run else str(body["name"]), new=True):
         return client.ensembles.create(sent, dry_run=args.dry_run)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import series_text
@@ -94,7 +95,8 @@ def _goes_on(body: dict[str, Any], repeat: str = _REPEAT) -> str:
     """The hint for an interrupted request: how to find its result."""
     if "id" not in body:
         return "nothing was leased: it was a dry run"
-    hint = f"the service continues the request: see `moorage series show {body['id']}`"
+    show = shlex.join(("moorage", "series", "show", body["name"]))
+    hint = f"the service continues the request: see `{show}`"
     return hint + repeat.format(**body)
 
 
@@ -133,7 +135,7 @@ class Extend(Command):
         with self.client() as client:
             before = client.series.show(client.series.find(args.series)).value.series
             body = recurrence_body(args) | {"generation": before.generation}
-            then = _goes_on({} if args.dry_run else {"id": before.id}, repeat="")
+            then = _goes_on({} if args.dry_run else {"id": before.id, "name": before.id}, repeat="")
             with interruptible("extending the series", then):
                 answer = client.series.extend(before.id, body, dry_run=args.dry_run)
         return shown(answer, after=before.times)

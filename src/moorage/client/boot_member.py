@@ -20,7 +20,7 @@ from moorage.client.boot_plan import (
     State,
     elsewhere,
     is_own_claim,
-    new_claim_id,
+    new_key,
     next_step,
 )
 from moorage.client.boot_session import (
@@ -30,6 +30,7 @@ from moorage.client.boot_session import (
     Interrupted,
     NotBuilt,
     Outcome,
+    key_of,
     latest,
     of_member,
     shown,
@@ -128,12 +129,12 @@ class MemberBoot:
 
     def _claim(self) -> None:
         run, member = self._run, self._seen.member
-        claim_id = new_claim_id(run.ensemble.id, member, os.urandom(8))
-        claim = {"id": claim_id, "member": member, "server": self._request.described()}
+        key = new_key(run.ensemble.id, member, os.urandom(8))
+        claim = {"id": key, "member": member, "server": self._request.described()}
         with run.lock:
             decision = run.decision.id
             try:
-                self._patiently(lambda: run.moorage.claims.create(decision, claim))
+                made = self._patiently(lambda: run.moorage.claims.create(decision, claim)).value
             except DescriptionMismatch:
                 raise
             except Conflict:
@@ -145,7 +146,7 @@ class MemberBoot:
                     raise
                 return
         self._since = time.monotonic()
-        own = SeenClaim(claim_id, BUILDING, 0.0, own=True, fresh=True)
+        own = SeenClaim(made.id, BUILDING, 0.0, own=True, fresh=True)
         self._seen = replace(self._seen, status=BUILDING, claim=own)
 
     def _create(self) -> None:
@@ -214,7 +215,7 @@ class MemberBoot:
         if found is None:
             return None
         self._since = time.monotonic() - run.age(found)
-        own = is_own_claim(found.id, run.ensemble.id, member)
+        own = is_own_claim(key_of(found), run.ensemble.id, member)
         return SeenClaim(found.id, found.status, run.age(found), own)
 
     def _server(self) -> SeenServer | None:

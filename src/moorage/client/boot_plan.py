@@ -194,11 +194,11 @@ def _claimed(claim: SeenClaim | None, rules: Rules) -> Step:
 # --- Whose claim -------------------------------------------------------------------------------
 
 _RANDOM: Final = 8
-"""Bytes of a claim's id that are random; the others follow from them and from the member."""
+"""Random bytes of a claim's idempotency key; the others follow from them and from the member."""
 
 
-def new_claim_id(ensemble_id: str, member: str, random: bytes) -> str:
-    """The id of a claim by which a later run knows that an earlier one has made it.
+def new_key(ensemble_id: str, member: str, random: bytes) -> str:
+    """The idempotency key of a claim by which a later run knows that an earlier one has made it.
 
     A claim that another client has made is not taken over: that client may still be about to
     present it. The id is a UUID of version 8, whose second half is made of the first half and the
@@ -212,7 +212,7 @@ def new_claim_id(ensemble_id: str, member: str, random: bytes) -> str:
     return str(uuid.UUID(bytes=bytes(first + second)))
 
 
-def is_own_claim(claim_id: str, ensemble_id: str, member: str) -> bool:
-    """Whether the id was made by `new_claim_id` for this member."""
-    first = uuid.UUID(claim_id).bytes[:_RANDOM]
-    return new_claim_id(ensemble_id, member, first) == claim_id
+def is_own_claim(key: str, ensemble_id: str, member: str) -> bool:
+    """Whether the key was made by `new_key` for this member."""
+    first = uuid.UUID(key).bytes[:_RANDOM]
+    return new_key(ensemble_id, member, first) == key

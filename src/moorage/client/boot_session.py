@@ -143,7 +143,7 @@ class BootRun:
 
 def seen_member(run: BootRun, member: Member, claim: Claim | None, server: Server | None) -> Seen:
     """What is known of a member, as a run begins."""
-    own = claim is not None and is_own_claim(claim.id, run.ensemble.id, member.name)
+    own = claim is not None and is_own_claim(key_of(claim), run.ensemble.id, member.name)
     known = None if claim is None else SeenClaim(claim.id, claim.status, run.age(claim), own)
     return Seen(
         member.name,
@@ -152,6 +152,11 @@ def seen_member(run: BootRun, member: Member, claim: Claim | None, server: Serve
         known,
         None if server is None else shown(server),
     )
+
+
+def key_of(claim: Claim) -> str:
+    """The idempotency key of a claim; a service of release 0.1 has it as the claim's id."""
+    return claim.idempotency_key or claim.id
 
 
 def latest(claims: Iterable[Claim]) -> dict[str, Claim]:

@@ -241,7 +241,8 @@ class Claim:
     lapses_at: Instant = FOREVER
     server_id: str | None = None
     description: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    """`server`: the second description; `verdict`, `diff`: how it compared with the first."""
+    """`server`: the second description; `verdict`, `diff`: how it compared with the first;
+    `key`: the idempotency key, if the client sent one."""
     digest: str = ""
     """Fingerprint of the request that made it, as `Decision.digest`."""
     created_at: Instant = 0

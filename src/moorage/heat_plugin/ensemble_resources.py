@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from heat.engine import attributes, properties, resource
 
+from moorage.domain.idempotency import record_id
 from moorage.heat_plugin import options
 from moorage.heat_plugin.native_api import NativeApi
 
@@ -38,12 +39,14 @@ class _NativeResource(resource.Resource):  # type: ignore[misc]
     def handle_create(self) -> None:
         """Create it; a refusal is the resource's failure, with Moorage's sentence.
 
-        Its id is known before: what was created without an answer is deleted with the resource.
+        The resource's own id is the idempotency key. What was created without an answer is deleted
+        with the resource: its id follows from the key and the project.
         """
         name = self.properties["name"] or self.physical_resource_name()
-        self.resource_id_set(str(self.uuid))
+        self.resource_id_set(record_id(str(self.uuid), str(self.context.project_id)))
         body = self.described({"id": str(self.uuid), "name": name})
-        self._api().create(self.collection, {self.kind: body})
+        made = self._api().create(self.collection, {self.kind: body})
+        self.resource_id_set(str(made[self.kind]["id"]))
 
     def handle_delete(self) -> None:
         """Delete it, with what is held for it."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Duration, Instant, Link, Name, Uuid
+from moorage.wire.fields import Duration, IdempotencyKey, Instant, Link, Name, Uuid
 from moorage.wire.templates import ChosenTemplate
 
 
@@ -51,7 +51,7 @@ class PlannedBody(Struct, frozen=True, forbid_unknown_fields=True):
     start: Annotated[Instant | None, Meta(description="Null: now")] = None
     end: Instant | None = None
     reason: Annotated[str, Meta(max_length=255)] = ""
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
 
 
 class PlannedCreate(Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.wire.decisions import Decision
-from moorage.wire.fields import Duration, Link, Reason, Uuid
+from moorage.wire.fields import Duration, IdempotencyKey, Link, Reason, Uuid
 
 
 class ClaimBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -16,7 +16,7 @@ class ClaimBody(Struct, frozen=True, forbid_unknown_fields=True):
     member: Annotated[str, Meta(min_length=1, max_length=140)]
     server: dict[str, Any] = {}
     """Of a slice, volume or port it may be empty: it is as described."""
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     lifetime: Duration | None = None
     on_mismatch: Literal["refuse", "redecide_member"] = "refuse"
 
@@ -96,6 +96,9 @@ class Claim(Struct, frozen=True):
     updated_at: str
     links: list[Link]
     dry_run: bool = False
+    idempotency_key: str | None = None
+    """The `id` that its client sent with the request, by which that client knows it for its own;
+    null where none was sent."""
 
 
 class OneClaim(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Duration, Generation, Instant, Link, Name, Uuid
+from moorage.wire.fields import Duration, Generation, IdempotencyKey, Instant, Link, Name, Uuid
 
 Priority: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
 Until: TypeAlias = Annotated[
@@ -62,7 +62,7 @@ class DecisionBody(DecideBody, frozen=True, forbid_unknown_fields=True):
     """The ensemble to decide, and how."""
 
     ensemble_id: Uuid
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
 
 
 class DecisionCreate(Struct, frozen=True, forbid_unknown_fields=True):

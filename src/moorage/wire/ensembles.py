@@ -10,7 +10,17 @@ from moorage.domain.describe_groups import MAX_GROUPS
 from moorage.domain.describe_members import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA, MAX_VOLUME
 from moorage.wire.decisions import DecideBody, Decision
-from moorage.wire.fields import Amount, AnyOf, Count, Generation, Link, Metadata, Name, Names, Uuid
+from moorage.wire.fields import (
+    Amount,
+    AnyOf,
+    Count,
+    Generation,
+    IdempotencyKey,
+    Link,
+    Metadata,
+    Name,
+    Names,
+)
 from moorage.wire.groups import Group
 
 Policy: TypeAlias = Annotated[
@@ -156,7 +166,7 @@ class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):
     """An ensemble to create; with `decide` it is placed and held in the same transaction."""
 
     name: Name
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     metadata: Metadata = {}
     members: Annotated[list[RoleBody], Meta(max_length=1000)] = []
     policies: Annotated[list[Policy], Meta(max_length=1000)] = []

@@ -12,6 +12,17 @@ from moorage.domain.resources import MAX_AMOUNT
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 UUID_PATTERN: Final = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 Uuid: TypeAlias = Annotated[str, Meta(pattern=UUID_PATTERN)]
+IdempotencyKey: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=UUID_PATTERN,
+        description=(
+            "Idempotency key, chosen by the client: a repeat of the request with the same key"
+            " changes nothing. It is not the id of what is created, which the answer has. A key"
+            " is its project's own: other projects may send the same"
+        ),
+    ),
+]
 Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
 Duration: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=32, description="ISO 8601 (`PT10M`) or short (`10m`)")

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.wire.decisions import Additional, DecideBody, Decision
 from moorage.wire.ensembles import Ensemble
-from moorage.wire.fields import Count, Name, Uuid
+from moorage.wire.fields import Count, IdempotencyKey, Name
 
 _Some = Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
 
@@ -26,7 +26,7 @@ class SizeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Several roles, decided jointly: how many of each come, or leave."""
     sizes: dict[Name, Count] = {}
     """Several roles, decided jointly: how many each shall have then, as with `size`."""
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     """For safe retry: the same request under the same id changes nothing more."""
 
 

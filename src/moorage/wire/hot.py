@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from moorage.wire.decisions import DecideBody, Decision
 from moorage.wire.ensembles import Ensemble
-from moorage.wire.fields import Name, Uuid
+from moorage.wire.fields import IdempotencyKey, Name, Uuid
 
 
 class HotBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +33,7 @@ class HotBody(Struct, frozen=True, forbid_unknown_fields=True):
     name: Name = "stack"
     ensemble_id: Uuid | None = None
     """Use this ensemble's decision; without it a new ensemble is made, decided and held."""
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     decide: DecideBody | None = None
     bind: Annotated[
         Literal["hints", "flavors", "none"],

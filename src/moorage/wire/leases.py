@@ -15,6 +15,7 @@ from moorage.wire.fields import (
     Count,
     Duration,
     Generation,
+    IdempotencyKey,
     Instant,
     Link,
     Metadata,
@@ -102,7 +103,7 @@ class LeaseBody(LeaseTerms, frozen=True, forbid_unknown_fields=True):
     """
 
     name: Name
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     ensemble_id: Uuid | None = None
     start: Start | None = None
     end: Instant | None = None

@@ -9,13 +9,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from moorage.wire.claims import Difference
 from moorage.wire.decisions import DecideBody, Decision, UntilBecause
 from moorage.wire.ensembles import Ensemble, RoleBody, Violation
-from moorage.wire.fields import Link, Uuid
+from moorage.wire.fields import IdempotencyKey, Link, Uuid
 
 
 class MemberBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A member to add: a description of one or more, or a running server into a known role."""
 
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     """For safe retry: the same request under the same id adds nothing more."""
     role: RoleBody | None = None
     server_id: Uuid | None = None

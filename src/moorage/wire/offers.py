@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from moorage.wire.decisions import Priority
-from moorage.wire.fields import Duration, Instant, Link, Name, Uuid
+from moorage.wire.fields import Duration, IdempotencyKey, Instant, Link, Name, Uuid
 from moorage.wire.leases import Actions, Before, LeaseRequest, Start
 
 
@@ -18,7 +18,7 @@ class OfferBody(LeaseRequest, frozen=True, forbid_unknown_fields=True):
     """
 
     duration: Duration
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     """The same request under the same id gets the offers it got before."""
     name: Name | None = None
     """Of the leases that come of it; by default the ensemble's, template's or flavor's."""

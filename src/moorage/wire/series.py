@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Duration, Generation, Link, Name, Uuid
+from moorage.wire.fields import Duration, Generation, IdempotencyKey, Link, Name
 from moorage.wire.leases import LeaseTerms
 
 Wall: TypeAlias = Annotated[
@@ -43,7 +43,7 @@ class SeriesBody(LeaseTerms, frozen=True, forbid_unknown_fields=True):
     every: Every
     duration: Duration
     """Of each occurrence, from its start on: in time that passes, whatever clocks do."""
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     """The same request under the same id gets the series it got before."""
     start: Wall | None = None
     zone: Annotated[str, Meta(max_length=64)] = "UTC"

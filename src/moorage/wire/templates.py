@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from moorage.wire.decisions import DecideBody
-from moorage.wire.fields import Link, Name, Uuid
+from moorage.wire.fields import IdempotencyKey, Link, Name
 
 Given = Annotated[dict[Name, Any], Meta(max_length=64, description="Parameter -> value")]
 Written = Annotated[
@@ -50,7 +50,7 @@ class TemplateBody(Struct, frozen=True, forbid_unknown_fields=True):
     source: Written
     format: Literal["moorage", "hot"] = "moorage"
     shared: bool = False
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
 
 
 class TemplateCreate(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,7 +64,7 @@ class InstanceBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     parameters: Given = {}
     name: Name | None = None
-    id: Uuid | None = None
+    id: IdempotencyKey | None = None
     decide: DecideBody | None = None
 
 

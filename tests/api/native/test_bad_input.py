@@ -1,11 +1,13 @@
 """Whatever is sent, the answer is a typed error, and nothing is half-written."""
 
 import json
-from typing import Any
+import re
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import inspect
 
 from moorage.api.native.routes import ROUTES
 from moorage.testing.service import OPERATOR, Service
@@ -286,3 +288,47 @@ def test_a_share_is_told_its_open_bounds(service: Service) -> None:
     body = {"subscription": {"events": ["x"], "url": "http://x", "above_share": 1}}
     [error] = service.call("POST", "/subscriptions", body, caller=OPERATOR).json["errors"]
     assert error["detail"] == "subscription.above_share must be less than 1.0"
+
+
+def _first(body: Any) -> tuple[str, Any]:
+    top = inspect.type_info(body)
+    assert isinstance(top, inspect.StructType)
+    return top.fields[0].encode_name, top.fields[0].type
+
+
+WRAPPED: Final = {
+    (route.method, route.path): (wrapper, field.encode_name)
+    for route in ROUTES
+    if route.request is not None
+    for wrapper, inside in [_first(route.request)]
+    if isinstance(inside, inspect.StructType)
+    for field in inside.fields[:1]
+}
+"""Route -> the wrapper of its body, and a field inside."""
+
+
+@pytest.mark.parametrize(("route", "wrapper", "field"), [(k, *v) for k, v in WRAPPED.items()])
+def test_a_body_without_its_wrapper_is_told_so(
+    service: Service, route: tuple[str, str], wrapper: str, field: str
+) -> None:
+    method, path = route
+    where = re.sub(r"\{[^}]*\}", "11111111-2222-4333-8444-555555555555", path)
+    answer = service.call(method, where, {field: "x"}, caller=OPERATOR)
+    assert answer.status_code == 400, answer.text
+    [error] = answer.json["errors"]
+    body = f'{{"{wrapper}": {{"{field}": ...}}}}'
+    assert error["detail"] == f"{field} belongs inside {wrapper}: the body must be {body}"
+
+
+def test_every_object_of_the_api_has_a_wrapper() -> None:
+    assert len(WRAPPED) > 30
+    assert WRAPPED["POST", "/ensembles"] == ("ensemble", "name")
+
+
+def test_a_misspelt_field_beside_the_wrapper_is_told_the_likely_one(service: Service) -> None:
+    [error] = service.call("POST", "/ensembles", {"ensembel": {}}).json["errors"]
+    assert error["detail"] == "unknown field ensembel; did you mean ensemble?"
+    [error] = service.call(
+        "PUT", "/ensembles/11111111-2222-4333-8444-555555555555/policies/p", {"type": "fence"}
+    ).json["errors"]
+    assert error["detail"].startswith("type belongs inside policy: ")

@@ -121,9 +121,9 @@ def test_filters_that_mean_nothing_are_refused(service: Service, query: dict[str
 def test_the_same_request_with_the_same_id_is_the_same_lease(service: Service) -> None:
     body = amount(id=str(uuid.uuid4()))
     first = grant(service, body).json["lease"]
-    assert first["id"] == body["lease"]["id"]
+    assert first["id"] != body["lease"]["id"]
     assert grant(service, body).json["lease"] == first
-    other = service.call("POST", "/leases", amount(1, id=first["id"]))
+    other = service.call("POST", "/leases", amount(1, id=body["lease"]["id"]))
     assert error(other, 409)["code"] == "ensemble.duplicate_name"
     assert len(service.call("GET", "/leases").json["leases"]) == 1
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from tests.api.native.conftest import refused
 
+from moorage.domain.idempotency import record_id
 from moorage.domain.period import DAY, HOUR, MINUTE, parse_instant
 from moorage.domain.quotas import QuotaDefaults, QuotaName
-from moorage.testing.service import OPERATOR, OTHER, READER, Service
+from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
 from moorage.usecases.effect_dispatch import OutwardActions, carry_out
 from moorage.usecases.shared.limits import Limits
 
@@ -281,7 +282,7 @@ def test_the_same_request_gets_the_same_series(service: Service) -> None:
     assert len(leases(service)) == 5
     body["series"]["times"] = 4
     refused(ask(service, body), 409, "duplicate_name")
-    refused(ask(service, body, caller=OTHER), 409, "duplicate_name")
+    refused(ask(service, body, caller=OTHER), 409, "series_infeasible")
 
 
 def test_it_is_its_projects_alone(service: Service) -> None:
@@ -390,10 +391,11 @@ def test_what_is_kept_for_it_is_nobodys_offer(service: Service) -> None:
         return found
 
     service.store.commit = looking  # type: ignore[method-assign]  # to look in between
-    made(service, wanted(times=2, id=SERIES))
+    made(service, wanted(times=2, id=KEY))
     assert seen
     assert set(seen) == {404}
     service.clock.pass_by(10 * MINUTE)
 
 
-SERIES = str(uuid.UUID(int=77, version=4))
+KEY = str(uuid.UUID(int=77, version=4))
+SERIES = record_id(KEY, TENANT.project_id)

@@ -340,10 +340,13 @@ def test_stacks_are_their_projects(service: Service) -> None:
 def test_an_ensemble_that_is_no_stacks_is_left_alone(service: Service) -> None:
     role = {"name": "db", "resources": {"VCPU": 1}}
     body = {"ensemble": {"name": "own", "id": STACK, "members": [role]}}
-    assert service.call("POST", "/ensembles", body).status_code == 201
-    refused(service.call("PUT", PATH, stack({"web": group(1)})), 409, "in_use")
-    refused(service.call("GET", PATH), 404, "not_found")
-    refused(service.call("DELETE", PATH), 404, "not_found")
+    made = service.call("POST", "/ensembles", body)
+    assert made.status_code == 201
+    path = f"/stacks/{made.json['ensemble']['id']}"
+    refused(service.call("PUT", path, stack({"web": group(1)})), 409, "in_use")
+    refused(service.call("GET", path), 404, "not_found")
+    refused(service.call("DELETE", path), 404, "not_found")
+    assert service.call("PUT", PATH, stack({"web": group(1)})).status_code == 200
 
 
 def test_a_stacks_name_is_its_own(service: Service) -> None:

@@ -166,10 +166,3 @@ def test_whoever_asks_for_what_a_template_makes_says_it_in_one_form(service: Ser
         assert service.call("POST", "/offers", asked).status_code == 400
         fit = service.call("POST", "/capacity/fit", {"fit": {"template": old}})
         assert fit.status_code == 400, fit.text
-
-
-def test_a_field_that_is_not_inside_is_told_where_it_belongs(service: Service) -> None:
-    answer = service.call("POST", "/templates", {"name": "web", "source": WEB})
-    assert answer.status_code == 400
-    said = answer.json["errors"][0]["detail"]
-    assert said == "unknown field name here; did you mean template.name?"

@@ -80,6 +80,8 @@ def _reworded(  # noqa: PLR0911 - one return for each kind of error
         instead = f", not {other['value'][:_SHOWN]}" if other["value"] else ""
         return f"{where} must be {allowed}{instead}"
     if unknown := _UNKNOWN.fullmatch(said):
+        if path is None and (wrapper := _wrapper(top)):
+            return _outside_wrapper(unknown["name"], *wrapper)
         return _unknown_field(unknown["name"], dict(_fields(top)))
     return f"{where}: {said}"
 
@@ -89,6 +91,30 @@ def _unknown_field(name: str, known: Mapping[str, str]) -> str:
     if name in known:  # in another place of the body
         return f"unknown field {name} here; did you mean {known[name]}?"
     return f"unknown field {name[:_SHOWN]}{did_you_mean(name, set(known))}"
+
+
+def _wrapper(top: inspect.Type) -> tuple[str, inspect.Type] | None:
+    """The only field of a body that must be there, and its type, if that is an object."""
+    fields = _struct_fields(top)
+    main = [field for field in fields if field.required] or fields
+    if len(main) != 1:
+        return None
+    (field,) = main
+    wraps = any(isinstance(one, inspect.StructType | inspect.DictType) for one in _each(field.type))
+    return (field.encode_name, field.type) if wraps else None
+
+
+def _outside_wrapper(name: str, wrapper: str, inner: inspect.Type) -> str:
+    """An unknown field beside the wrapper, such as a description that is sent without it."""
+    kinds = list(_each(inner))
+    known = {one.encode_name for kind in kinds for one in _struct_fields(kind)}
+    if name not in known and not any(isinstance(one, inspect.DictType) for one in kinds):
+        return f"unknown field {name[:_SHOWN]}{did_you_mean(name, {wrapper, *known})}"
+    return f'{name} belongs inside {wrapper}: the body must be {{"{wrapper}": {{"{name}": ...}}}}'
+
+
+def _struct_fields(kind: inspect.Type) -> tuple[inspect.Field, ...]:
+    return kind.fields if isinstance(kind, inspect.StructType) else ()
 
 
 def _either(words: Iterable[str]) -> str:

@@ -122,8 +122,14 @@ def claim_view(
         present_as=presented if by_nova else None,
         server_patch=patch if by_nova else None,
         reason=claim.reason or None,
+        idempotency_key=_key(claim),
         created_at=format_instant(claim.created_at),
         updated_at=format_instant(claim.updated_at),
         links=[call.link("self", "claims", claim.id)],
         dry_run=dry_run,
     )
+
+
+def _key(claim: Claim) -> str | None:
+    found = claim.description.get("key")
+    return None if found is None else str(found)

@@ -10,6 +10,7 @@ import msgspec
 from moorage.domain.describe import EnsembleDescription, read_ensemble
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.idempotency import record_id
 from moorage.domain.period import parse_duration, parse_instant
 from moorage.domain.requests import Objective
 from moorage.usecases.decide.request import RequestIdentity
@@ -34,10 +35,14 @@ def builtins(body: object) -> dict[str, Any]:
 
 
 def identity(call: Call, body: msgspec.Struct, given: str | None) -> RequestIdentity:
-    """The client's idempotency key with the request's fingerprint, or a new id."""
+    """The id of the record to create: derived from the idempotency key, if the client sent one.
+
+    Every key passes through here; no use case takes one as the id of a record.
+    """
     if given is None:
         return RequestIdentity(call.env.ids.uuid())
-    return RequestIdentity(given, digest(builtins(body)))
+    own = record_id(given, call.caller.project_id)
+    return RequestIdentity(own, digest(builtins(body)), key=given)
 
 
 def description(body: EnsembleBody) -> EnsembleDescription:

@@ -119,7 +119,7 @@ def plan_window(
     """
     require_operator(caller)
     line(planning.reason, "window.reason")
-    if (made := _made_before(env, caller, identity)) is not None:
+    if (made := _made_before(env, identity)) is not None:
         return made
     return retry(env, lambda: _plan(env, caller, planning, identity, dry_run=dry_run))
 
@@ -251,12 +251,8 @@ def drop_window(
         env.store.commit(Changeset((DropCapacityWindow(window_id), DropEffects(window_id))))
 
 
-def _made_before(
-    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
-) -> PlannedWindow | None:
-    known = made_by_request(
-        caller, "capacity window", identity.id, identity.digest, env.store.capacity_window
-    )
+def _made_before(env: UseCaseEnvironment, identity: RequestIdentity) -> PlannedWindow | None:
+    known = made_by_request("capacity window", identity, env.store.capacity_window)
     if known is None:
         return None
     return _shown(env, known)

@@ -119,7 +119,7 @@ def _claim(
 ) -> ClaimResult:
     decision = seen_decision(env.store, caller, decision_id)
     ensemble = env.store.ensemble(decision.ensemble_id)
-    if (made := _made_before(env, caller, ensemble, identity)) is not None:
+    if (made := _made_before(env, ensemble, identity)) is not None:
         return made
     check_own_role(caller, ensemble, second.member.role)
     role = ensemble.role_of(second.member)
@@ -193,6 +193,7 @@ def new_claim(
                 "server": dict(second.server),
                 "verdict": comparison.verdict,
                 "diff": [dict(one) for one in comparison.diff],
+                "key": identity.key,
             }
         ),
         digest=identity.digest,
@@ -289,9 +290,9 @@ def check_free(
 
 
 def _made_before(
-    env: UseCaseEnvironment, caller: Caller, ensemble: Ensemble, identity: RequestIdentity
+    env: UseCaseEnvironment, ensemble: Ensemble, identity: RequestIdentity
 ) -> ClaimResult | None:
-    known = made_by_request(caller, "claim", identity.id, identity.digest, env.store.claim)
+    known = made_by_request("claim", identity, env.store.claim)
     if known is None:
         return None
     return ClaimResult(known, ensemble, comparison_of(known))

@@ -66,6 +66,7 @@ class ProgressEvents:
             "gap": None if gap is None else round(gap, 4),
             "elapsed_ms": round(seconds * 1000),
             "time_limit_ms": self._time_limit * 1000 // SECOND,
+            "name": ensemble.name,
             "lease": None if promise is None else promise.lease_id,
         }
         return DerivedEvent(

@@ -175,11 +175,18 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class RequestIdentity:
-    """The id of the record to create, and the digest of the client's request."""
+    """The id of the record to create, and the id and digest of the client's request."""
 
     id: str
     digest: str = ""
+    key: str | None = None
+    """The idempotency key that the client sent as `id`; None: it sent none."""
     explained: bool = False
     """Whether the explanation of a refusal is stored even for a dry run."""
     within: RequestIdentity | None = None
     """The enclosing request, if the decision is a part of it."""
+
+    @property
+    def name(self) -> str:
+        """The request, as errors name it: by the id that the client sent."""
+        return self.key or self.id

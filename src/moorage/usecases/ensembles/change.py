@@ -74,7 +74,7 @@ def already_added(ensemble: Ensemble, identity: RequestIdentity) -> bool:
     stored = dict(ensemble.additions).get(identity.id)
     if stored is None:
         return False
-    same_request("request", identity.id, stored=stored, given=identity.digest)
+    same_request("request", identity, stored=stored)
     return True
 
 

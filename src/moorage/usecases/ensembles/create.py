@@ -119,7 +119,7 @@ def create_ensemble(
         check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
         return _store(env, caller, ensemble, options, identity, dry_run=dry_run)
 
-    made_before = partial(_made_before, env, caller, identity)
+    made_before = partial(_made_before, env, identity)
     races = (DuplicateName, Infeasible)
     return answer_once(env, caller, identity, made_before, answer, races, dry_run=dry_run)
 
@@ -185,10 +185,8 @@ def stay_proposal(
     return Proposal(ensemble, generation, (unplaced_or_held(ensemble),), hooks=hooks)
 
 
-def _made_before(
-    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
-) -> EnsembleResult | None:
-    known = made_by_request(caller, "ensemble", identity.id, identity.digest, env.store.ensemble)
+def _made_before(env: UseCaseEnvironment, identity: RequestIdentity) -> EnsembleResult | None:
+    known = made_by_request("ensemble", identity, env.store.ensemble)
     if known is None:
         return None
     return EnsembleResult(known, current_decision(env.store, known))

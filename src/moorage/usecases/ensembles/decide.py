@@ -83,15 +83,13 @@ def decide_ensemble(
 
         return run_decision(env, attempt, dry_run=dry_run, must_know=decided_meanwhile)
 
-    made_before = partial(_made_before, env, caller, identity)
+    made_before = partial(_made_before, env, identity)
     races = (ConcurrentUpdate, DuplicateName, Infeasible)
     return answer_once(env, caller, identity, made_before, answer, races, dry_run=dry_run)
 
 
-def _made_before(
-    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
-) -> DecisionResult | None:
-    known = made_by_request(caller, "decision", identity.id, identity.digest, env.store.decision)
+def _made_before(env: UseCaseEnvironment, identity: RequestIdentity) -> DecisionResult | None:
+    known = made_by_request("decision", identity, env.store.decision)
     if known is None:
         return None
     return DecisionResult(known, env.store.ensemble(known.ensemble_id), env.store.snapshot())

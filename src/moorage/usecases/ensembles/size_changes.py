@@ -88,7 +88,7 @@ def made_before(ensemble: Ensemble, identity: RequestIdentity) -> SizeChange | N
     """
     for one in ensemble.size_changes:
         if one.id == identity.id:
-            same_request("request", identity.id, stored=one.digest, given=identity.digest)
+            same_request("request", identity, stored=one.digest)
             return one
     return None
 

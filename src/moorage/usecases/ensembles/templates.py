@@ -23,14 +23,13 @@ from moorage.domain.templates import (
 from moorage.heat.compile import Source, compile_template
 from moorage.heat.template import read_template
 from moorage.usecases.shared.access import (
+    made_by_request,
     owned,
     require_operator,
-    same_request,
     sees,
     visible_project,
 )
 from moorage.usecases.shared.limits import check_template_size
-from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.quotas import bound_stored, check_stored
 
 if TYPE_CHECKING:
@@ -76,11 +75,7 @@ def create_template(
             request.
     """
     made = _checked(env, caller, written, identity)
-    known = if_stored(env.store.template, made.id)
-    if known is not None:
-        if not sees(caller, known.project_id):
-            raise DuplicateName("template", made.id)
-        same_request("template", made.id, stored=known.digest, given=identity.digest)
+    if (known := made_by_request("template", identity, env.store.template)) is not None:
         return known
     if any(
         one.project_id == made.project_id

@@ -101,7 +101,7 @@ def create_lease(
         env,
         caller,
         identity,
-        partial(made_before, env.store, caller, identity),
+        partial(made_before, env.store, identity),
         partial(run_decision, env, flow, dry_run=dry_run),
         (DuplicateName, Infeasible, WrongState),
         dry_run=dry_run,
@@ -331,13 +331,13 @@ def _ended_with(
     return (EndBookings(servers, terms.occupied.end),) if servers else ()
 
 
-def made_before(store: Store, caller: Caller, identity: RequestIdentity) -> LeaseResult | None:
+def made_before(store: Store, identity: RequestIdentity) -> LeaseResult | None:
     """The lease that an earlier request with the same id and content was granted, or None.
 
     Raises:
         DuplicateName: another request used the same id.
     """
-    known = made_by_request(caller, "lease", identity.id, identity.digest, store.lease)
+    known = made_by_request("lease", identity, store.lease)
     if known is None:
         return None
     return LeaseResult(

@@ -50,7 +50,7 @@ from moorage.usecases.refusals.earliest_window import disclosed_earliest_start, 
 from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.refusals.trial import Trial, WindowRequest
 from moorage.usecases.relocation.lease_promise import placed_lease
-from moorage.usecases.shared.access import own_ensemble, same_request, sees
+from moorage.usecases.shared.access import own_ensemble, same_request
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.quotas import check_quota
 from moorage.usecases.waitlist_turn import WaitlistTurn, turn_of_window
@@ -100,7 +100,7 @@ def create_offers(
         env,
         caller,
         identity,
-        partial(_made_before, env.store, caller, identity),
+        partial(_made_before, env.store, identity),
         lambda: _OfferSearch(env, caller, request, identity, dry_run=dry_run).offers(),
         (DuplicateName,),
         dry_run=dry_run,
@@ -358,15 +358,13 @@ def _copied(env: UseCaseEnvironment, ensemble: Ensemble) -> Ensemble:
     )
 
 
-def _made_before(store: Store, caller: Caller, identity: RequestIdentity) -> OfferResult | None:
+def _made_before(store: Store, identity: RequestIdentity) -> OfferResult | None:
     """The offers that the same request, with the id its client gave, has created before."""
     if not identity.digest:
         return None
     found: list[Lease] = []
     while known := if_stored(store.lease, _named(identity.id, len(found))):
-        if not sees(caller, known.project_id):
-            raise DuplicateName("offer request", identity.id)
-        same_request("offer request", identity.id, stored=known.digest, given=identity.digest)
+        same_request("offer request", identity, stored=known.digest)
         found.append(known)
     if not found:
         return None

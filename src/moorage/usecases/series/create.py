@@ -90,7 +90,7 @@ def create_series(
         Busy: time ran out, there were too many conflicting commits, the check did not answer, or
             another request is creating the same series.
     """
-    if (made := _made_before(env, caller, identity)) is not None:
+    if (made := _made_before(env, identity)) is not None:
         return made
     series, all_slots = _described(env, caller, request, identity)
     check_stored(env, series.project_id, QuotaName.SERIES)
@@ -102,12 +102,12 @@ def create_series(
         return _SeriesGrant(env, caller, occurrences).made()
     try:
         with exclusive_series(env, series.id):
-            if (made := _made_before(env, caller, identity)) is not None:
+            if (made := _made_before(env, identity)) is not None:
                 return made
             return _SeriesGrant(env, caller, occurrences).made()
     except (DuplicateName, SeriesInfeasible):
         # The same request was granted on another connection meanwhile: return that series.
-        if (made := _made_before(env, caller, identity)) is not None:
+        if (made := _made_before(env, identity)) is not None:
             return made
         raise
 
@@ -315,10 +315,8 @@ def _calendar(request: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
         raise InvalidDescription(error.message, path="series.start") from None
 
 
-def _made_before(
-    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
-) -> SeriesResult | None:
-    known = made_by_request(caller, "series", identity.id, identity.digest, env.store.series)
+def _made_before(env: UseCaseEnvironment, identity: RequestIdentity) -> SeriesResult | None:
+    known = made_by_request("series", identity, env.store.series)
     if known is None:
         return None
     return series_with_leases(env.store, known)

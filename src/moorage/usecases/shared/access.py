@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.series import Series
+    from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.ports import Caller, Store
     from moorage.usecases.shared.environment import Environment
 
@@ -110,14 +111,14 @@ def digest(body: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def same_request(kind: str, name: str, *, stored: str, given: str) -> None:
+def same_request(kind: str, identity: RequestIdentity, *, stored: str) -> None:
     """Check that a request with a used id is a repeat of the same request.
 
     Raises:
         DuplicateName: the id was used with another body, or the client gave no id.
     """
-    if not given or stored != given:
-        raise DuplicateName(kind, name)
+    if not identity.digest or stored != identity.digest:
+        raise DuplicateName(kind, identity.name)
 
 
 class _Owned(Protocol):
@@ -131,7 +132,7 @@ class _Owned(Protocol):
 _OwnedRecord = TypeVar("_OwnedRecord", bound=_Owned)
 
 
-class _Made(_Owned, Protocol):
+class _Made(Protocol):
     """A record that a client's request has created."""
 
     @property
@@ -143,21 +144,19 @@ _Record = TypeVar("_Record", bound=_Made)
 
 
 def made_by_request(
-    caller: Caller, kind: str, id_: str, digest: str, read: Callable[[str], _Record]
+    kind: str, identity: RequestIdentity, read: Callable[[str], _Record]
 ) -> _Record | None:
     """The record that the same request created before; None: there is none.
 
-    `kind` is the noun of the record, for errors; `digest` is empty if the client gave no id.
+    It is the caller's own project's: the id is derived from both (see `record_id`). `kind` is the
+    noun of the record, for errors.
 
     Raises:
-        DuplicateName: the id was used by another request.
+        DuplicateName: the id was used by another request of the project.
     """
-    known = if_stored(read, id_) if digest else None
-    if known is None:
-        return None
-    if not sees(caller, known.project_id):
-        raise DuplicateName(kind, id_)
-    same_request(kind, id_, stored=known.digest, given=digest)
+    known = if_stored(read, identity.id) if identity.digest else None
+    if known is not None:
+        same_request(kind, identity, stored=known.digest)
     return known
 
 

@@ -65,9 +65,9 @@ def create_or_wait(
         QuotaExceeded: the project has too many entries, or may not use the priority.
         NotFound, WrongState, DuplicateName, CheckRefused, Busy: as for a lease.
     """
-    if (made := made_before(env.store, caller, identity)) is not None:
+    if (made := made_before(env.store, identity)) is not None:
         return made
-    if (known := _entered_before(env.store, caller, identity)) is not None:
+    if (known := _entered_before(env.store, identity)) is not None:
         return known
     now = env.store.now()
     request, entry = _entry(env, caller, request, wait, identity, now)
@@ -207,9 +207,9 @@ def _with_ensemble(
     )
 
 
-def _entered_before(store: Store, caller: Caller, identity: RequestIdentity) -> ListedEntry | None:
+def _entered_before(store: Store, identity: RequestIdentity) -> ListedEntry | None:
     """The entry that the same request made before, in any state, or None."""
-    known = made_by_request(caller, "lease", identity.id, identity.digest, store.waitlist_entry)
+    known = made_by_request("lease", identity, store.waitlist_entry)
     if known is None:
         return None
     return listed_entry(store, known)
