@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import lease_text, series_create, waitlist
@@ -133,9 +132,8 @@ def _goes_on(body: dict[str, Any]) -> str:
     """The hint for an interrupted request: how to find its result."""
     if "id" not in body:
         return "nothing was leased: it was a dry run"
-    show = shlex.join(("moorage", "lease", "show", body["name"]))
     return (
-        f"the service continues the request: see `{show}`;"
+        "the service continues the request: see `moorage lease list`;"
         f" a repeat with --id {body['id']} makes no second lease"
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import series_text
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from moorage.client.resource import Answer
     from moorage.wire.series import OneSeries
 
-_REPEAT = "; a repeat with --id {id} makes no second series"
 _ONLY = ("zone", "times", "until_date", "as_many_as_fit")
 
 
@@ -87,17 +85,17 @@ def create(client: Moorage, args: argparse.Namespace, body: dict[str, Any]) -> S
     """Create the series of a lease."""
     body |= {"every": args.every, **recurrence_body(args)}
     body |= {} if args.zone is None else {"zone": args.zone}
-    with interruptible("granting the series", _goes_on(body)):
+    then = _goes_on(dry_run="id" not in body, command="moorage series list", key=body.get("id"))
+    with interruptible("granting the series", then):
         return shown(client.series.create(body, dry_run=args.dry_run), after=0)
 
 
-def _goes_on(body: dict[str, Any], repeat: str = _REPEAT) -> str:
-    """The hint for an interrupted request: how to find its result."""
-    if "id" not in body:
+def _goes_on(*, dry_run: bool, command: str, key: str | None = None) -> str:
+    """The hint for an interrupted request: how to find its result, and how to repeat it."""
+    if dry_run:
         return "nothing was leased: it was a dry run"
-    show = shlex.join(("moorage", "series", "show", body["name"]))
-    hint = f"the service continues the request: see `{show}`"
-    return hint + repeat.format(**body)
+    repeat = "" if key is None else f"; a repeat with --id {key} makes no second series"
+    return f"the service continues the request: see `{command}`{repeat}"
 
 
 def shown(answer: Answer[OneSeries], *, after: int) -> Shown:
@@ -135,7 +133,7 @@ class Extend(Command):
         with self.client() as client:
             before = client.series.show(client.series.find(args.series)).value.series
             body = recurrence_body(args) | {"generation": before.generation}
-            then = _goes_on({} if args.dry_run else {"id": before.id, "name": before.id}, repeat="")
+            then = _goes_on(dry_run=args.dry_run, command=f"moorage series show {before.id}")
             with interruptible("extending the series", then):
                 answer = client.series.extend(before.id, body, dry_run=args.dry_run)
         return shown(answer, after=before.times)
