@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.series import Series
-    from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.ports import Caller, Store
     from moorage.usecases.shared.environment import Environment
 
@@ -111,7 +110,23 @@ def digest(body: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def same_request(kind: str, identity: RequestIdentity, *, stored: str) -> None:
+class _Identity(Protocol):
+    """The identity of a client's request."""
+
+    @property
+    def id(self) -> str:
+        """The id of the record that the request creates."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the request; empty if the client sent no idempotency key."""
+
+    @property
+    def name(self) -> str:
+        """The request, as errors name it."""
+
+
+def same_request(kind: str, identity: _Identity, *, stored: str) -> None:
     """Check that a request with a used id is a repeat of the same request.
 
     Raises:
@@ -144,7 +159,7 @@ _Record = TypeVar("_Record", bound=_Made)
 
 
 def made_by_request(
-    kind: str, identity: RequestIdentity, read: Callable[[str], _Record]
+    kind: str, identity: _Identity, read: Callable[[str], _Record]
 ) -> _Record | None:
     """The record that the same request created before; None: there is none.
 
