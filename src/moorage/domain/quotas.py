@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.errors import OtherQuotaExceeded, QuotaExceeded
+from moorage.domain.errors import LimitExceeded, OtherQuotaExceeded, QuotaExceeded
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, FOREVER
 
@@ -144,6 +144,16 @@ def too_many_stored(name: QuotaName, *, limit: int, used: int, requested: int) -
     """The error of too many stored records; it passes when others are deleted or over."""
     told = f"{name} limit {limit} used {used} requested {requested}"
     return QuotaExceeded(name, told, limit=limit, used=used, requested=requested)
+
+
+def too_many_names(*, limit: int, used: int, requested: int) -> LimitExceeded:
+    """The error of names that only server providers have brought in."""
+    return LimitExceeded(
+        "custom resource classes and traits that servers of the project offer (offered_names)",
+        limit=limit,
+        used=used,
+        requested=requested,
+    )
 
 
 def too_high(*, limit: int, requested: int) -> QuotaExceeded:

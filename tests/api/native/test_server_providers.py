@@ -2,13 +2,14 @@
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.api.native.conftest import refused
 
 from moorage.domain.changes import (
     Changeset,
+    Committed,
     CreateResourceClass,
     CreateTrait,
     DeleteAllocations,
@@ -17,6 +18,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.events import BEGINNING, EVERYTHING, Event
+from moorage.store import Ledger
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
 from moorage.usecases.shared.limits import Limits
 
@@ -205,6 +207,34 @@ def test_the_servers_of_a_project_bring_in_few_names(service: Service) -> None:
     # What is offered no more makes room at once.
     assert put(service, {"resources": {"CUSTOM_A": 1}}, server=SECOND).status_code == 200
     assert put(service, {**OFFER, "traits": [*OFFER["traits"], "CUSTOM_C"]}).status_code == 200
+
+
+def test_names_that_two_servers_bring_in_at_once_are_bounded_together(service: Service) -> None:
+    """Each of them was judged before the other's commit."""
+    store = service.store
+    for server in (SERVER, SECOND):
+        allocate(service, server, TENANT.project_id, h1={"VCPU": 2})
+    own = {"resources": {"CUSTOM_A": 1, "CUSTOM_B": 1}, "traits": ["CUSTOM_C"]}
+
+    first = [True]
+
+    class Overtaken:
+        """The store, in which the other server is the first to commit."""
+
+        def commit(self, changeset: Changeset) -> Committed:
+            if first:
+                first.clear()
+                assert put(service, own, server=SECOND).status_code == 200
+            return store.commit(changeset)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+    limits = Limits(offered_names=4)
+    service.env = replace(service.env, store=cast("Ledger", Overtaken()), limits=limits)
+    error = refused(put(service), 403, "quota_exceeded")
+    assert (error["limit"], error["used"], error["requested"]) == (4, 3, 2)
+    assert custom(service) == {"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
 
 
 def test_names_are_given_back_when_nothing_has_them(service: Service) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.api.native.conftest import refused
 from tests.api.native.shops import SIZE, STRANGER
 
+from moorage.domain.period import HOUR, MINUTE
 from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.ports import Caller
@@ -127,3 +128,23 @@ def test_a_project_has_so_many_to_answer(serving: Serving) -> None:
     body = {"ensemble": {"members": [{"name": "a", "count": 2}]}}
     changed = service.call("PATCH", f"/ensembles/{ensemble}", body, headers={"If-Match": "*"})
     refused(changed, 409, "other_quota_exceeded")
+
+
+def test_offers_and_revocations_in_a_loop_do_not_fill_the_others_events(serving: Serving) -> None:
+    service = serving(Limits(share_offers=5))
+    answers = []
+    for number in range(8):
+        made = offer(service, f"loop{number}", role("db"))
+        answers.append(made)
+        if made.status_code == 201:
+            service.call("DELETE", f"/ensembles/{made.json['ensemble']['id']}")
+        service.clock.pass_by(MINUTE)
+    assert [one.status_code for one in answers] == [201] * 5 + [429] * 3
+    assert [one.headers["Retry-After"] for one in answers[5:]] == ["3300", "3240", "3180"]
+    refused(answers[5], 429, "too_many_requests")
+    assert len(told(service, OTHER, "share.offered")) == 5
+    # Others offer it roles, and it offers roles to others.
+    assert offer(service, "another", role("db"), caller=STRANGER).status_code == 201
+    assert offer(service, "elsewhere", role("db", "project-c")).status_code == 201
+    service.clock.pass_by(HOUR)
+    assert offer(service, "later", role("db")).status_code == 201

@@ -235,7 +235,7 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             429,
             "too_many_requests",
             "Too many requests at once",
-            "Repeat after `Retry-After` seconds, once another request of the project is answered.",
+            "Repeat after `Retry-After` seconds. The detail says of what there are too many.",
         ),
         errors.Unavailable: Rule(
             503,

@@ -28,7 +28,9 @@ from moorage.domain.changes.bookings import (
 )
 from moorage.domain.changes.bounds import (
     BoundHeld,
+    BoundOfferedNames,
     BoundOffers,
+    BoundShareOffers,
     BoundStored,
     ExpectUniqueName,
 )
@@ -97,7 +99,9 @@ __all__ = [
     "AdoptProviders",
     "BindAllocations",
     "BoundHeld",
+    "BoundOfferedNames",
     "BoundOffers",
+    "BoundShareOffers",
     "BoundStored",
     "Change",
     "Changeset",
@@ -189,6 +193,8 @@ Change: TypeAlias = (
     | PutDecision
     | BoundHeld
     | BoundOffers
+    | BoundOfferedNames
+    | BoundShareOffers
     | BoundStored
     | ExpectUniqueName
     | PutClaim

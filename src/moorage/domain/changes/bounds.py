@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from moorage.domain.period import Duration
     from moorage.domain.quotas import QuotaName
 
 
@@ -57,6 +58,37 @@ class BoundStored:
     """One of `quotas.STORED`, but for offers: see `BoundOffers`."""
     limit: int
     requested: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BoundShareOffers:
+    """Refuse the commit if the `owner` has offered the project roles `most` times, within a time.
+
+    One commit offers several roles with one event, which counts once; TooManyRequests says when
+    the next one may come. Of the project's newest events a bounded number is looked at: what no
+    longer is among them pushes nothing out.
+    """
+
+    project_id: str
+    """To whom this commit offers roles."""
+    owner: str
+    """The project of the ensemble."""
+    most: int
+    within: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOfferedNames:
+    """Refuse the commit if the project's server providers then have more than `limit` names.
+
+    Classes and traits count that only such providers have brought in. LimitExceeded.
+
+    Judged after the changes before it, of which `requested` names are new to the project.
+    """
+
+    project_id: str
+    limit: int
+    requested: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,8 @@ _NOTES: Final[Mapping[type, _Note]] = MappingProxyType(
         changes.PutDecision: _id("decision.id"),
         changes.BoundHeld: _ids(lambda one: f"held {one.project_id}"),
         changes.BoundOffers: _ids(lambda one: f"held {one.project_id}"),
+        changes.BoundShareOffers: _ids(lambda one: f"share offers {one.project_id}"),
+        changes.BoundOfferedNames: _ids(lambda one: f"offered names {one.project_id}"),
         changes.BoundStored: _ids(lambda one: f"stored {one.name} {one.project_id}"),
         changes.ExpectUniqueName: _ids(lambda one: f"ensemble {one.project_id} {one.name}"),
         changes.PutClaim: _id("claim.id"),

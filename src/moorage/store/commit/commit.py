@@ -92,6 +92,8 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.BoundHeld: ensembles.bound_held,
         changes.BoundOffers: quotas.bound_offers,
         changes.BoundStored: quotas.bound_stored,
+        changes.BoundShareOffers: events.bound_share_offers,
+        changes.BoundOfferedNames: server_providers.bound_offered_names,
         changes.ExpectUniqueName: ensembles.expect_unique_name,
         changes.PutClaim: ensembles.put_claim,
         changes.ExpectLease: leases.expect_lease,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import PutEvent
+from moorage.domain.changes import BoundShareOffers, PutEvent
 from moorage.domain.derived_events import share_event
 from moorage.domain.errors import ConsentMissing, InvalidDescription
+from moorage.domain.period import HOUR
 from moorage.domain.quotas import QuotaName
 from moorage.domain.refusal_commands import to_accept_share, to_offer_first
 from moorage.domain.shares import Share, ShareState
@@ -68,7 +69,8 @@ def offers(
     """What a commit says of the roles that are offered in `after`, and were not in `before`.
 
     An event for each project, however many roles it is offered, and the limits of how many one
-    project offers, and of how many another has to answer.
+    project offers, of how many another has to answer, and of how often: what is offered and revoked
+    in a loop would fill the other's events.
     """
     known = frozenset[str]()
     if before is not None:
@@ -82,6 +84,7 @@ def offers(
         yield bound_stored(env, after.project_id, QuotaName.SHARES_GIVEN, more)
     for project, shared in offered.items():
         yield bound_stored(env, project, QuotaName.SHARES_RECEIVED, len(shared))
+        yield BoundShareOffers(project, after.project_id, env.limits.share_offers, HOUR)
         yield PutEvent(share_event(after, shared, project))
 
 

@@ -91,8 +91,7 @@ def _put(
     else:
         before = stored
     names = OfferedNames.of(env.store, snapshot)
-    if not caller.operator:
-        names.check(env, project, before.id, _names(offer))
+    bounds = () if caller.operator else (*names.bound(env, project, before.id, _names(offer)),)
     record = replace(
         before,
         project_id=project,
@@ -111,6 +110,7 @@ def _put(
         changes = (
             *_changes(record, offer, stored, offered=not caller.operator),
             *names.returned(record.id, _names(offer)),
+            *bounds,
         )
         env.store.commit(Changeset(changes, relies_on=relied))
         return shown(env, caller, env.store.snapshot(), record)

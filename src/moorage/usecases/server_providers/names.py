@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from moorage.domain.changes import DropOfferedNames
-from moorage.domain.errors import LimitExceeded
+from moorage.domain.changes import BoundOfferedNames, DropOfferedNames
+from moorage.domain.quotas import too_many_names
 from moorage.domain.resources import is_custom_name
 from moorage.usecases.shared.lookup import every_record
 
@@ -52,14 +52,16 @@ class OfferedNames:
         )
         return cls(store, snapshot, known, offered)
 
-    def check(
+    def bound(
         self,
         env: UseCaseEnvironment,
         project_id: str,
         provider: str,
         wanted: frozenset[tuple[str, str]],
-    ) -> None:
+    ) -> Iterator[BoundOfferedNames]:
         """Check that a project's servers need few names that are there for such servers only.
+
+        The commit checks it again by the condition that is returned, if there are new names.
 
         Args:
             env: has the limit.
@@ -76,13 +78,9 @@ class OfferedNames:
         new = needed - others - before
         total, limit = len(others | needed), env.limits.offered_names
         if new and total > limit:
-            raise LimitExceeded(
-                "custom resource classes and traits that servers of the project offer"
-                " (offered_names)",
-                limit=limit,
-                used=total - len(new),
-                requested=len(new),
-            )
+            raise too_many_names(limit=limit, used=total - len(new), requested=len(new))
+        if new:
+            yield BoundOfferedNames(project_id, limit, len(new))
 
     def returned(
         self, provider: str, wanted: frozenset[tuple[str, str]] = NO_NAMES

@@ -84,6 +84,8 @@ class Limits:
     out."""
     server_provider_grace: Duration = 1 * HOUR
     """How long a server may have no place until what it offers ends."""
+    share_offers: int = 60
+    """How often a project may offer roles to another one, in an hour."""
     offered_names: int = 100
     """Custom resource classes and traits that the servers of one project may bring in."""
     builds_elsewhere: bool = False

@@ -11,8 +11,9 @@ from sqlalchemy import Integer, bindparam, delete, exists, insert, select, updat
 
 from moorage.domain.derived_events import derive_events
 from moorage.domain.effects import fact_id
-from moorage.domain.errors import NotFound
+from moorage.domain.errors import NotFound, TooManyRequests
 from moorage.domain.events import position
+from moorage.domain.period import MINUTE, SECOND
 from moorage.domain.quotas import QuotaName
 from moorage.domain.subscriptions import NO_THRESHOLD
 from moorage.store.commit.apply.kinds import OF, Kind, write
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import (
+        BoundShareOffers,
         Change,
         DeleteSubscription,
         DropDeadLetters,
@@ -55,6 +57,18 @@ _PASS: Final = (
 _OFFERED: Final = select(tables.server_providers.c.body).where(tables.server_providers.c.id == OF)
 _SHARED: Final = select(tables.ensembles.c.body).where(
     tables.ensembles.c.id == OF, exists().where(tables.shares.c.ensemble_id == OF)
+)
+_LOOKED_AT: Final = 2_000
+"""The newest events of a project among which offers of roles are counted."""
+_NEWEST: Final = (
+    select(tables.events.c.type, tables.events.c.at, tables.events.c.body)
+    .where(tables.events.c.project_id == OF)
+    .order_by(tables.events.c.position.desc())
+    .limit(_LOOKED_AT)
+    .subquery()
+)
+_SHARE_OFFERS: Final = select(_NEWEST.c.at, _NEWEST.c.body).where(
+    _NEWEST.c.type == "share.offered", _NEWEST.c.at > bindparam("since")
 )
 _SOME: Final[Any] = bindparam("some", expanding=True)
 _LETTERS: Final = insert(tables.dead_letters)
@@ -238,6 +252,28 @@ def write_events(batch: Batch, every: Sequence[Change], revision: int) -> None:
     ]
     if found:
         batch.connection.do(_TELL, found)
+
+
+def bound_share_offers(batch: Batch, change: BoundShareOffers) -> None:
+    """See `BoundShareOffers`.
+
+    Raises:
+        TooManyRequests: the owner has offered the project roles too often.
+    """
+    since = batch.now - change.within
+    given = {"of": change.project_id, "since": since}
+    found = [
+        row.at
+        for row in batch.connection.execute(_SHARE_OFFERS, given)
+        if stored_bodies.EVENT_BODY.decode(row.body)["owner"] == change.owner
+    ]
+    if len(found) >= change.most:
+        after = min(found[: change.most], default=batch.now) - since
+        raise TooManyRequests(
+            f"project {change.owner} has offered roles to project {change.project_id}"
+            f" {change.most} times in {change.within // MINUTE} minutes, as often as it may",
+            retry_after=max(-(-after // SECOND), 1),
+        )
 
 
 def put_event(batch: Batch, change: PutEvent) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, or_, select
+from sqlalchemy import bindparam, or_, select, true
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import OfferCycle
+from moorage.domain.quotas import too_many_names
 from moorage.store.commit.apply.kinds import Kind, write
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
@@ -17,7 +18,7 @@ from moorage.store.values import stored_bodies
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.changes import PutServerProvider
+    from moorage.domain.changes import BoundOfferedNames, PutServerProvider
     from moorage.store.commit.batch import Batch
 
 _b, _p = tables.bookings.c, tables.providers.c
@@ -34,6 +35,23 @@ _STANDS_ON = (
     )
 )
 """Who offers what these consumers have bookings on."""
+
+
+_OFFERED_CLASSES: Final = (
+    select(tables.inventories.c.resource_class)
+    .distinct()
+    .join(
+        tables.resource_classes,
+        tables.resource_classes.c.name == tables.inventories.c.resource_class,
+    )
+    .where(tables.resource_classes.c.offered == true())
+)
+_OFFERED_TRAITS: Final = (
+    select(tables.provider_traits.c.trait)
+    .distinct()
+    .join(tables.traits, tables.traits.c.name == tables.provider_traits.c.trait)
+    .where(tables.traits.c.offered == true())
+)
 
 
 _KIND: Final = Kind.of("server provider", tables.server_providers.c.generation)
@@ -55,6 +73,28 @@ def put_server_provider(batch: Batch, change: PutServerProvider) -> None:
     }
     write(batch, _KIND, one.id, values, change.generation)
     batch.touch(one.id)  # snapshots know who may use it
+
+
+def bound_offered_names(batch: Batch, change: BoundOfferedNames) -> None:
+    """See `BoundOfferedNames`.
+
+    Raises:
+        LimitExceeded: the server providers have more names.
+    """
+    bodies = batch.connection.scalars(select(tables.server_providers.c.body))
+    every = map(stored_bodies.SERVER_PROVIDER.decode, bodies)
+    classes: set[str] = set()
+    traits: set[str] = set()
+    for some in chunks(one.id for one in every if one.project_id == change.project_id):
+        of_class = _OFFERED_CLASSES.where(tables.inventories.c.provider.in_(some))
+        of_trait = _OFFERED_TRAITS.where(tables.provider_traits.c.provider.in_(some))
+        classes.update(batch.connection.scalars(of_class))
+        traits.update(batch.connection.scalars(of_trait))
+    used = len(classes) + len(traits)
+    if used > change.limit:
+        raise too_many_names(
+            limit=change.limit, used=used - change.requested, requested=change.requested
+        )
 
 
 def refuse_cycles(batch: Batch, offered: Mapping[str, str]) -> None:
