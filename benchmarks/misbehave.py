@@ -1,6 +1,6 @@
 """One tenant misbehaves, another one works: what the other one waits, and the memory it takes.
 
-    python benchmarks/misbehave.py [bodies | large-bodies | listings | connections | templates]
+    python -m benchmarks.misbehave [bodies | large-bodies | listings | connections | templates]
         [--clients 128] [--hosts 2000] [--workers 1] [--seconds 20] [--source DIRECTORY]
 
 - `bodies`: clients send heads and the first byte of a body, and then nothing.
@@ -21,19 +21,17 @@ import argparse
 import contextlib
 import http.client
 import json
-import os
 import re
 import socket
 import statistics
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from benchmarks.service import serving
 
 LIST = "/placement/resource_providers"
 HEADERS = {
@@ -92,30 +90,14 @@ class Service:
 
 
 @contextlib.contextmanager
-def serving(source: str | None, workers: int) -> Iterator[Service]:
-    """A service with its ledger in a file of its own."""
-    environment = {**os.environ, **({"PYTHONPATH": source} if source else {})}
-    with tempfile.TemporaryDirectory() as home:
-        words = ["--port", "0", "--database", f"sqlite:///{home}/ledger.db"]
-        words += ["--workers", str(workers), "--log-level", "error"]
-        with subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "moorage.cli.main", "serve", *words],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            try:
-                assert process.stdout is not None
-                line = process.stdout.readline()
-                port = int(line.partition("://")[2].partition(" ")[0].rpartition(":")[2])
-                service = Service(process.pid, port)
-                while service.started() < workers:
-                    time.sleep(0.1)
-                time.sleep(5)
-                yield service
-            finally:
-                process.terminate()
-                process.wait(30)
+def started(source: str | None, workers: int) -> Iterator[Service]:
+    """A service of so many workers, all of which have started."""
+    with serving(source, "--workers", str(workers)) as (pid, port):
+        service = Service(pid, port)
+        while service.started() < workers:
+            time.sleep(0.1)
+        time.sleep(5)
+        yield service
 
 
 @dataclass
@@ -257,7 +239,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--source")
     asked = parser.parse_args()
-    with serving(asked.source, asked.workers) as service, contextlib.ExitStack() as opened:
+    with started(asked.source, asked.workers) as service, contextlib.ExitStack() as opened:
         size = fill(service, asked.hosts)
         print(f"{asked.hosts} resource providers, a list of {size / 1e6:.1f} MB")
         alone = Tenant(service)

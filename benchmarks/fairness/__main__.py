@@ -16,12 +16,10 @@ import argparse
 import contextlib
 import http.client
 import json
-import os
 import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -31,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.fairness.attacks import attacks
+from benchmarks.service import serving
 
 HOSTS: Final = 100
 PATIENCE: Final = 120.0
@@ -119,28 +118,13 @@ class Memory:
 
 
 @contextlib.contextmanager
-def serving(source: str | None) -> Iterator[Service]:
-    """A service with a fleet, its ledger in a file of its own."""
-    environment = {**os.environ, **({"PYTHONPATH": source} if source else {})}
-    with tempfile.TemporaryDirectory() as home:
-        words = ["--port", "0", "--database", f"sqlite:///{home}/ledger.db", "--log-level", "error"]
-        with subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "moorage.cli.main", "serve", *words],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            try:
-                assert process.stdout is not None
-                line = process.stdout.readline()
-                port = int(line.partition("://")[2].partition(" ")[0].rpartition(":")[2])
-                operator = Service(process.pid, port, ADMIN)
-                fill(operator)
-                time.sleep(AT_REST)
-                yield operator
-            finally:
-                process.terminate()
-                process.wait(30)
+def stocked(source: str | None) -> Iterator[Service]:
+    """A service with a fleet."""
+    with serving(source) as (pid, port):
+        operator = Service(pid, port, ADMIN)
+        fill(operator)
+        time.sleep(AT_REST)
+        yield operator
 
 
 def fill(operator: Service) -> None:
@@ -238,7 +222,7 @@ def main() -> None:
     rows = []
     print(HEAD, end="", flush=True)
     for kind in asked.attacks.split(","):
-        with serving(asked.source) as operator:
+        with stocked(asked.source) as operator:
             rows.append(measure(operator, kind, asked.seconds, asked.rounds))
         print(rows[-1], flush=True)
     if asked.write:
