@@ -22,7 +22,7 @@ that break it: see [servers of others](../guide/nova.md#servers-of-others-on-exc
 tests."""
 ABOUT_EXAMPLES: Final = """\
 The examples use three racks of three hosts each, `r1/h1` to `r3/h3`. Racks r1 and r2 are in
-zone z1, rack r3 is in zone z2."""
+zone z1, rack r3 is in zone z2. The host `outside/h1` is in no rack and no zone."""
 
 
 def page() -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.contract import Example, Violation
+from moorage.policies.contract import OUTSIDE, Example, Violation
 from moorage.policies.levels import hosts_with_domain, members_text, members_without_domain
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import SameDomain
@@ -26,7 +26,8 @@ class Affinity:
 
     Use it for members that must share something a domain has: a host's memory bus, a rack's
     switch, a zone's storage. With `zip`, each i-th set of members shares a domain of its own.
-    Broken by one for every domain used beyond the first.
+    Broken by one for every domain used beyond the first, and for every member whose host is in no
+    domain of the level: being in none is nothing that members share.
 
     Nova's `affinity` is this at the level `host`; the first server that starts decides where, and
     later ones fit there or fail, while here a host is found that has room for all. Nova's
@@ -43,6 +44,9 @@ class Affinity:
         Example("one rack is enough", {"level": "rack"}, ("r1/h1", "r1/h3"), good=True),
         Example("two racks of one zone", {"level": "rack"}, ("r1/h1", "r2/h1"), good=False),
         Example("one zone", {"level": "zone"}, ("r1/h1", "r2/h1"), good=True),
+        Example(
+            "in no rack is in no common rack", {"level": "rack"}, (OUTSIDE, OUTSIDE), good=False
+        ),
     )
 
     level: str = field(default=HOST, metadata=about("Level of the domain they share."))

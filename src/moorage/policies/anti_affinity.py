@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import (
     domains_text,
     hosts_with_domain,
@@ -33,7 +33,8 @@ class AntiAffinity:
 
     With the default of one this is "each on its own host" (or rack, ...); a larger number
     bounds what one failing domain takes along. It says nothing about evenness: `spread` does.
-    Broken by one for every member above the limit, in each domain.
+    Broken by one for every member above the limit, in each domain, and for every member whose host
+    is in no domain of the level: what fails with it is not known.
 
     The same under other names: Nova's `anti-affinity` is this at the level `host`, with
     `max_server_per_host` for `max_per_domain`; Nova's `soft-anti-affinity` only weighs the
@@ -64,6 +65,8 @@ class AntiAffinity:
             ("r1/h1", "r1/h2", "r1/h3"),
             good=False,
         ),
+        Example("one in no rack", {"level": "rack"}, ("r1/h1", OUTSIDE), good=False),
+        Example("it is a host all the same", {}, ("r1/h1", OUTSIDE), good=True),
     )
 
     max_per_domain: int = field(

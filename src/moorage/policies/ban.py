@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.errors import InvalidDescription
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import members_text
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import NeverOn
@@ -27,7 +27,8 @@ class Ban:
     `domains` names hosts, domains of any tree and aggregates (by UUID); `traits` adds every
     host that has any one of them. Use it to keep a role off hosts that are being retired, or
     off a zone with a planned outage. Give at least one of the two. Broken by one for every
-    member on a banned host.
+    member on a banned host; one that is in no domain is banned by its name, an aggregate or a trait
+    only.
     """
 
     type: ClassVar[str] = "ban"
@@ -38,6 +39,7 @@ class Ban:
         Example("any of several", {"domains": ["r2", "z2"]}, ("r3/h2",), good=False),
         Example("a single host", {"domains": ["r2/h2"]}, ("r2/h1",), good=True),
         Example("no host has the trait", {"traits": ["CUSTOM_OLD"]}, ("r1/h1",), good=True),
+        Example("a host in no domain", {"domains": ["z1", "z2"]}, (OUTSIDE,), good=True),
     )
 
     domains: frozenset[str] = field(

@@ -16,7 +16,7 @@ do, on hyperedges that were there before. Policies need not handle that: see
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,13 +52,17 @@ class Weaker:
     grow: int = 0
 
 
+OUTSIDE: Final = "outside/h1"
+"""The host of the example fleet that is in no rack and no zone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A placement on the example fleet, and whether the policy accepts it.
 
     `hosts` lists the members' hosts in order, named `<rack>/<host>` on a fleet of racks
-    `r1..r3` with hosts `h1..h3` each in zone `z1` (r1, r2) and `z2` (r3). `foreign` names
-    hosts with a foreign consumer. `parameters` as on the wire.
+    `r1..r3` with hosts `h1..h3` each in zone `z1` (r1, r2) and `z2` (r3); `OUTSIDE` is in none.
+    `foreign` names hosts with a foreign consumer. `parameters` as on the wire.
     """
 
     title: str

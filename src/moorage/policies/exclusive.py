@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.ensembles import EXCLUDING
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import (
     domains_text,
     hosts_with_domain,
@@ -38,7 +38,8 @@ class Exclusive:
     that are not of this ensemble, or those tagged `tag:<name>`. Members of the ensemble itself
     never are. While the ensemble is placed, its domains are closed to foreign consumers. At the
     level `server` it is about slices; a member that is a server shares itself with nobody.
-    Broken by one for every member in a domain with a foreigner.
+    Broken by one for every member in a domain with a foreigner, and for every member whose host is
+    in no domain of the level (of `server` servers need none).
     """
 
     type: ClassVar[str] = EXCLUDING
@@ -68,6 +69,7 @@ class Exclusive:
             good=True,
             foreign=("r1/h1",),
         ),
+        Example("alone, in no rack", {"level": "rack"}, (OUTSIDE,), good=False),
     )
 
     against: str = field(

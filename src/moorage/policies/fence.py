@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.errors import InvalidDescription
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import members_text
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import OnlyOn
@@ -27,7 +27,8 @@ class Fence:
     `domains` names hosts, domains of any tree and aggregates (by UUID): a host is inside when
     any of them holds it. `traits` narrows further: the host must have every one. Use it for
     licences bound to hosts, or for a part of the fleet that is set apart. Give at least one of
-    the two. Broken by one for every member outside.
+    the two. Broken by one for every member outside, as a host
+    is that is in no domain.
     """
 
     type: ClassVar[str] = "fence"
@@ -38,6 +39,7 @@ class Fence:
         Example("any of several", {"domains": ["r1", "z2"]}, ("r1/h1", "r3/h2"), good=True),
         Example("a single host", {"domains": ["r2/h2"]}, ("r2/h2",), good=True),
         Example("hosts with a trait", {"traits": ["CUSTOM_FAST"]}, ("r1/h1",), good=False),
+        Example("a host in no domain", {"domains": ["z1"]}, (OUTSIDE,), good=False),
     )
 
     domains: frozenset[str] = field(

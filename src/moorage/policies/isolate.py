@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from moorage.domain.ensembles import ISOLATING
 from moorage.domain.topology import DEFAULT_TREE, SERVER
-from moorage.policies.contract import Example
+from moorage.policies.contract import OUTSIDE, Example
 from moorage.policies.exclusive import OTHER_PROJECTS, Exclusive
 from moorage.policies.parameters import about, read
 
@@ -29,7 +29,8 @@ class Isolate:
     With `at: server` no foreign slice is on the server of a slice, with `host` or `rack` nothing
     foreign at all is on its host or in its rack: that is `exclusive` with this level, and it is
     kept against later arrivals as that is. `at: vnic` always holds: every slice and every server
-    has ports of its own. Broken by one for every member that shares.
+    has ports of its own. Broken by one for every member that shares, and, above `server`, for every
+    member whose host is in no domain of the level.
     """
 
     type: ClassVar[str] = ISOLATING
@@ -40,6 +41,7 @@ class Isolate:
         Example("a rack in use", {"at": "rack"}, ("r1/h1",), good=False, foreign=("r1/h2",)),
         Example("a port is its own", {"at": "vnic"}, ("r1/h1",), good=True, foreign=("r1/h1",)),
         Example("a server is its own", {}, ("r1/h1",), good=True, foreign=("r1/h1",)),
+        Example("alone, in no rack", {"at": "rack"}, (OUTSIDE,), good=False),
     )
 
     at: str = field(

@@ -9,7 +9,7 @@ from moorage.domain.ensembles import SIDES
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.references import referenced
 from moorage.domain.topology import DEFAULT_TREE, Level
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import hosts_with_domain, members_text, members_without_domain
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import Near, OnlyOn, SameDomain
@@ -30,19 +30,20 @@ STEPS = 3
 class Proximity:
     """The selected members are near each other: in one domain, or at most so far apart.
 
-    Say how near either as the `level` of the domain they share, or as `max_distance`: 0 is the
-    same host, 1 the same domain of the lowest level (a rack, where racks are the lowest), and
-    so on up the tree. With a `level` the members must be in a domain of it; with a distance
-    two hosts of one rack are near each other whether or not the rack is in a zone.
-    Meant for `zip`: each application server beside its own database. Broken by one for every
-    domain used beyond the first.
+    Say how near either as the `level` of the domain they share, or as `max_distance`: 0 is the same
+    host, 1 the same domain of the lowest level (a rack, where racks are the lowest), and so on up
+    the tree. With a distance two hosts of one rack are near each other whether or not the rack is
+    in a zone, and a host that is in none is near itself only. Meant for `zip`: each application
+    server beside its own database. Broken by one for every domain used beyond the first, and with a
+    `level` for every member whose host is in no domain of it.
 
     With `{"between": [["web"], ["cache"]]}` each member of the first side is near some member of
     every other side, and not necessarily near the rest of its own: each rack with a `web` has a
     `cache`, and there may be caches elsewhere. Broken by one for every domain that has some of the
-    first side and none of another. A side is a list of roles, groups and copies, or else of other
-    ensembles of the project, `ensemble:shop`, whose members stay where they are. Broken by one for
-    every member that is near none of such an ensemble.
+    first side and none of another, and with a `level` for every member of the first side in no
+    domain of it; members of the other sides may be in none. A side is a list of roles, groups and
+    copies, or else of other ensembles of the project, `ensemble:shop`, whose members stay where
+    they are. Broken by one for every member that is near none of such an ensemble.
     """
 
     type: ClassVar[str] = "proximity"
@@ -54,6 +55,11 @@ class Proximity:
         Example("two hosts are 1 apart", {"max_distance": 0}, ("r1/h1", "r1/h2"), good=False),
         Example("racks of a zone are 2 apart", {"max_distance": 2}, ("r1/h1", "r2/h1"), good=True),
         Example("zones are 3 apart", {"max_distance": 2}, ("r1/h1", "r3/h1"), good=False),
+        Example(
+            "in no rack is in no common rack", {"level": "rack"}, (OUTSIDE, OUTSIDE), good=False
+        ),
+        Example("one host is near itself", {"max_distance": 1}, (OUTSIDE, OUTSIDE), good=True),
+        Example("near no other", {"max_distance": 2}, (OUTSIDE, "r1/h1"), good=False),
     )
 
     level: str | None = field(default=None, metadata=about("Level of the domain they share."))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from moorage.domain.ensembles import SIDES
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Level
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import (
     domains_text,
     hosts_with_domain,
@@ -39,13 +39,13 @@ class Separation:
     `{"between": [["east", "lb"], ["west"]]}`; each is a list of roles, groups and copies, and may
     name another ensemble of the project, `ensemble:shop`, whose members stay where they are.
 
-    Say how far either as a `level` they must not share, or as `min_distance`: 1 is another
-    host, 2 another domain of the lowest level (a rack, where racks are the lowest), and so on
-    up the tree. With a `level` every member must be in some domain of it; with a distance a
-    host that is in none shares none. Use a tree of its own for what is not the location:
-    `{"level": "feed", "tree": "power"}` keeps two servers off one power feed. Broken by one for
-    every member beyond the first in a domain; between sides by one for every two sides in it,
-    and for every member that shares one with another ensemble.
+    Say how far either as a `level` they must not share, or as `min_distance`: 1 is another host, 2
+    another domain of the lowest level (a rack, where racks are the lowest), and so on up the tree.
+    With a distance a host that is in no domain shares none. Use a tree of its own for what is not
+    the location: `{"level": "feed", "tree": "power"}` keeps two servers off one power feed. Broken
+    by one for every member beyond the first in a domain; between sides by one for every two sides
+    in it, and for every member that shares one with another ensemble; with a `level` also by one
+    for every member whose host is in no domain of it.
     """
 
     type: ClassVar[str] = "separation"
@@ -57,6 +57,8 @@ class Separation:
         Example("racks of a zone are 2 apart", {"min_distance": 2}, ("r1/h1", "r2/h1"), good=True),
         Example("... and not 3", {"min_distance": 3}, ("r1/h1", "r2/h1"), good=False),
         Example("zones are 3 apart", {"min_distance": 3}, ("r1/h1", "r3/h1"), good=True),
+        Example("one in no rack", {"level": "rack"}, ("r1/h1", OUTSIDE), good=False),
+        Example("... is far from all others", {"min_distance": 3}, ("r1/h1", OUTSIDE), good=True),
     )
 
     level: str | None = field(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import (
     domains_text,
     hosts_with_domain,
@@ -40,7 +40,8 @@ class Spread:
     rack that is merely full does. Domains in which the request's own required fences and bans
     leave no host to any of the members do not count either; with `fenced_domains: count` they
     do, as empty ones. Give at least one of `min_domains` and `max_skew`. Broken by the number of
-    domains missing, and by the skew above the limit.
+    domains missing, by the skew above the limit, and by one for every member whose host is in no
+    domain of the level; such hosts count neither as a domain that is used nor in the skew.
 
     Elsewhere these names mean something else:
 
@@ -95,6 +96,18 @@ class Spread:
             {"level": "zone", "min_domains": 2, "max_skew": 2},
             ("r1/h1", "r2/h1", "r2/h2", "r3/h1"),
             good=True,
+        ),
+        Example(
+            "two racks, and a member in none",
+            {"level": "rack", "min_domains": 2},
+            ("r1/h1", "r2/h1", OUTSIDE),
+            good=False,
+        ),
+        Example(
+            "even over the racks, and a member in none",
+            {"level": "rack", "max_skew": 0},
+            ("r1/h1", "r2/h1", "r3/h1", OUTSIDE),
+            good=False,
         ),
     )
 

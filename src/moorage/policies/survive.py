@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.contract import OUTSIDE, Example, Violation, Weaker
 from moorage.policies.levels import (
     domains_text,
     hosts_with_domain,
@@ -34,7 +34,8 @@ class Survive:
     States the goal instead of a limit per domain, so it stays right when the role grows or
     shrinks: three databases that must keep two after losing a rack are in three racks; five
     that must keep three need only have no rack with more than two. Broken by the number of
-    members missing after the worst loss.
+    members missing after the worst loss, and by one for every member whose host is in no domain of
+    the level, however many others remain: with which domain it would be lost is not known.
     """
 
     type: ClassVar[str] = "survive"
@@ -68,6 +69,12 @@ class Survive:
             "... but not two",
             {"level": "rack", "lose": 2, "keep": 2},
             ("r1/h1", "r2/h1", "r3/h1"),
+            good=False,
+        ),
+        Example(
+            "two remain, and one is in no rack",
+            {"level": "rack", "keep": 2},
+            ("r1/h1", "r2/h1", "r3/h1", OUTSIDE),
             good=False,
         ),
     )

@@ -24,6 +24,7 @@ from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.joint.cost import excess
 from moorage.engine.joint.policy_view import TerrainView
 from moorage.policies import discover, parse
+from moorage.policies.contract import OUTSIDE
 from moorage.policies.parameters import schema
 from moorage.solver.cpsat import CpSat
 from moorage.solver.greedy import Greedy
@@ -88,7 +89,10 @@ def check_example(type_: str, example: Example) -> None:
 
 
 def example_fleet(foreign: tuple[str, ...]) -> TerrainView:
-    """The fleet of `contract.Example`: racks r1..r3 of h1..h3, zones z1 (r1, r2) and z2 (r3)."""
+    """The fleet of `contract.Example`.
+
+    Racks r1..r3 of h1..h3, zones z1 (r1, r2) and z2 (r3), and a host in no domain.
+    """
     racks = {"r1": "z1", "r2": "z1", "r3": "z2"}
     names = [f"{rack}/h{i}" for rack in racks for i in (1, 2, 3)]
     topology = Topology.build(
@@ -100,6 +104,7 @@ def example_fleet(foreign: tuple[str, ...]) -> TerrainView:
         ],
         [Attachment(name, name.split("/")[0]) for name in names],
     )
+    names.append(OUTSIDE)
     occupant = Occupant("somebody", OTHER_PROJECT)
     hosts = [
         Host(name, {"VCPU": 8}, occupants=(occupant,) if name in foreign else ()) for name in names
