@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api import compute, leases, native, placement
@@ -33,7 +34,12 @@ from moorage.http.proxy_headers import with_proxies
 from moorage.http.system_routes import ApiVersion, SystemRoutes
 from moorage.policies.registry import discover
 from moorage.service_environment import make_environment, open_ledger, solver_in_this_process
-from moorage.service_workers import start_effects, start_expiry, start_nova_sync
+from moorage.service_workers import (
+    background_work,
+    start_ledger_work,
+    start_nova_sync,
+    start_service_work,
+)
 from moorage.settings import Effective, configure
 from moorage.shadow.forwarding import forwarding
 from moorage.solver.greedy import Greedy
@@ -52,9 +58,11 @@ from moorage.telemetry.observers import (
 from moorage.telemetry.traces import Traces
 from moorage.usecases.decide.search_queue import SolverBetweenTurns
 from moorage.usecases.ledger.allocations import WriteRules
+from moorage.usecases.next_edge import next_edge
 from moorage.usecases.shared.admission import Admission
 from moorage.workers.health_monitor import HealthMonitor
 from moorage.workers.loop import FailureLog
+from moorage.workers.simulated_time import SimulatedTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -114,13 +122,15 @@ def assemble(
     env: UseCaseEnvironment,
     monitoring: Monitoring,
     planner: Planner | None = None,
+    simulated: SimulatedTime | None = None,
 ) -> Application:
     """The dialects over these parts, mounted on the kernel.
 
-    Expensive requests are handed to the planner, if there is one.
+    Expensive requests are handed to the planner, if there is one. `simulated` is a simulation's
+    clock, where the process does background work.
     """
     known = auth_strategy(settings.server.auth, settings.callers)
-    mounts = list(_mounts(settings, env, known, planner))
+    mounts = list(_mounts(settings, env, known, planner, simulated))
     system_routes = SystemRoutes(
         version=version("moorage"),
         places={mount.name: mount.prefix or "/" for mount in mounts},
@@ -157,7 +167,11 @@ def _forwarding(env: UseCaseEnvironment, planner: Planner) -> Application:
 
 
 def _mounts(
-    settings: Settings, env: UseCaseEnvironment, known: AuthStrategy, planner: Planner | None
+    settings: Settings,
+    env: UseCaseEnvironment,
+    known: AuthStrategy,
+    planner: Planner | None,
+    simulated: SimulatedTime | None = None,
 ) -> Iterator[Mount]:
     """The dialects that are served, each with the access rules of all in one policy file."""
     prefixes, rules = settings.server.mounts, settings.rules
@@ -168,7 +182,7 @@ def _mounts(
         yield Mount(
             "native",
             prefixes["native"],
-            native.create_app(env, clock=clock, access=access, planner=planner),
+            native.create_app(env, clock=simulated or clock, access=access, planner=planner),
             open_paths=frozenset(native.OPEN_PATHS),
             unauthorized=known.unauthorized,
         )
@@ -222,12 +236,17 @@ def application(config: Mapping[str, Any]) -> Application:
     env, health, metrics, settings = own.env, own.health, own.metrics, own.settings
     monitor = own.start_health_monitor()
     failures = FailureLog()
-    start_expiry(env, metrics, health, failures)
-    start_effects(env, settings, metrics, health, failures)
+    work, simulated = background_work(env, settings, metrics), None
+    if settings.clock_file is not None:
+        turn, clock = RLock(), SettableClock(settings.clock_file)
+        simulated = SimulatedTime(clock, partial(next_edge, env), work, turn)
+        work = work.in_turns(turn)
+    start_ledger_work(work, health, failures)
+    start_service_work(env, settings, metrics, failures)
     checks = {name: partial(monitor.check, name) for name in health.checks}
     monitoring = Monitoring(metrics, lambda: metrics.page(health.on_scrape), checks)
     planner = PlannerClient(config["planner"]) if settings.planners.processes else None
-    made = assemble(settings, env, monitoring, planner)
+    made = assemble(settings, env, monitoring, planner, simulated)
     follower = None
     if settings.shadow is not None:
         made = shadow = forwarding(

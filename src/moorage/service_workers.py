@@ -23,6 +23,7 @@ from moorage.usecases.ports import Caller
 from moorage.usecases.server_providers.lifecycle import ServerProviderSweeper
 from moorage.usecases.waitlist.rounds import WaitlistWorker
 from moorage.workers import deliveries, effects, expiry
+from moorage.workers.ledger_work import LedgerWork
 from moorage.workers.loop import FailureLog, start_scan
 from moorage.workers.nova_sync import NovaLists, NovaSync
 
@@ -40,39 +41,45 @@ _ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset
 """The caller of what the service does by its settings."""
 
 
-def start_expiry(
-    env: UseCaseEnvironment, metrics: Metrics, health: HealthChecks, failures: FailureLog
-) -> None:
-    """Record what has lapsed."""
-    expire_one = MeteredExpiry(partial(expire, env), metrics)
-    expiry.start(
-        env.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
-    )
-
-
-def start_effects(
-    env: UseCaseEnvironment,
-    settings: Settings,
-    metrics: Metrics,
-    health: HealthChecks,
-    failures: FailureLog,
-) -> None:
-    """Carry out what is due, and look around for what nobody reports."""
+def background_work(env: UseCaseEnvironment, settings: Settings, metrics: Metrics) -> LedgerWork:
+    """The work that keeps the ledger in step with time."""
     reached = outgoing_calls(settings.outward)
     if settings.outward.end_servers == "simulated":
         reached = replace(reached, end=SimulatedServers(env.store))
-    work = MeteredEffects(
-        do=partial(carry_out, env, reached),
-        put_off=partial(postpone, env, reached),
-        metrics=metrics,
+    return LedgerWork(
+        store=env.store,
+        expire=MeteredExpiry(partial(expire, env), metrics),
+        effects=MeteredEffects(
+            do=partial(carry_out, env, reached),
+            put_off=partial(postpone, env, reached),
+            metrics=metrics,
+        ),
+        scans={
+            "leases": LeaseSweeper(env).run_round,
+            "server providers": ServerProviderSweeper(env).run_round,
+            "waitlist": WaitlistWorker(env).run_round,
+        },
+    )
+
+
+def start_ledger_work(work: LedgerWork, health: HealthChecks, failures: FailureLog) -> None:
+    """Record what has lapsed, carry out what is due, and look for what nobody reports."""
+    store = work.store
+    expiry.start(
+        store, work.expire, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
     )
     effects.start(
-        env.store, work, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
+        store, work.effects, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
     )
+    for name, look in work.scans.items():
+        start_scan(look, interval=_EFFECTS_SECONDS, name=name, failures=failures)
+
+
+def start_service_work(
+    env: UseCaseEnvironment, settings: Settings, metrics: Metrics, failures: FailureLog
+) -> None:
+    """Measure thresholds, delete what is kept no longer, and deliver events."""
     scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
-    scan(LeaseSweeper(env).run_round, name="leases")
-    scan(ServerProviderSweeper(env).run_round, name="server providers")
-    scan(WaitlistWorker(env).run_round, name="waitlist")
     scan(ThresholdWatcher(env).run_round, name="thresholds")
     scan(EventTrimmer(env).run_round, name="trimming")
     scan(Retention(env).run_round, name="retention")

@@ -66,8 +66,8 @@ def _signature(schema: Mapping[str, Any]) -> str:
 class Show(Command):
     """Explain a type of policy, with examples.
 
-    Needs no server. The examples' fleet has racks r1 to r3 with hosts h1 to h3 in each, and the host
-    outside/h1 in none.
+    Needs no server. The examples' fleet has racks r1 to r3 with hosts h1 to h3 in each; the host
+    outside/h1 is in none.
     """
 
     examples = "moorage policy show survive"

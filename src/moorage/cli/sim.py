@@ -246,7 +246,8 @@ class List(Command):
 class Clock(Command):
     """Show a simulation's time, or set it.
 
-    Time only moves forward; holds and leases lapse on the way.
+    Time only moves forward. The clock stops at every edge on its way, so that what begins, ends,
+    lapses or is freed meanwhile takes effect in its order.
     """
 
     examples = """

@@ -11,6 +11,7 @@ from moorage.client import lookup
 from moorage.client.errors import NotFound
 from moorage.client.lookup import UUID
 from moorage.client.resource import Answer, Resource, answer, converted
+from moorage.domain.period import parse_instant
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.wire.flavors import FlavorValue
 
@@ -205,5 +206,8 @@ class Simulation(Resource):
         return self._get(dict[str, Any])
 
     def set_clock(self, now: str) -> Answer[dict[str, Any]]:
-        """Move time forward; what is due takes effect."""
-        return self._send("PUT", "", {"clock": {"now": now}}, dict[str, Any], "clock")
+        """Move time forward, past every edge on the way; a long way takes several requests."""
+        while True:
+            found = self._send("PUT", "", {"clock": {"now": now}}, dict[str, Any], "clock")
+            if parse_instant(found.value["now"]) >= parse_instant(now):
+                return found

@@ -381,6 +381,12 @@ class Store(Protocol):
         `lane` None means every lane.
         """
 
+    def next_due(self) -> Instant:
+        """The next instant after `now()` at which an effect, or what `due` gives, becomes due.
+
+        FOREVER if there is none.
+        """
+
     def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
         """Lane -> the number of effects due at `now()`, and the instant the oldest became due."""
 

@@ -8,7 +8,11 @@ from moorage.wire.fields import Instant
 
 
 class ClockBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """A new instant, not before the present one."""
+    """A new instant, not before the present one.
+
+    The clock stops at each edge on the way until all that is due there has been done. The answer's
+    `now` is earlier than this one where that takes more than 20 s: send the request again.
+    """
 
     now: Instant
 

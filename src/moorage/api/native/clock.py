@@ -34,7 +34,7 @@ class Clock:
         return self._reply()
 
     def put(self, call: Call) -> Reply:
-        """PUT: move time forward; what is due takes effect at once."""
+        """PUT: move time forward, past every edge on the way."""
         self.clock.set(parse_instant(call.body.clock.now))
         return self._reply()
 

@@ -10,8 +10,10 @@ from sqlalchemy import and_, bindparam, exists, func, or_, select, true, union
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
+from moorage.domain.effects import EffectState
 from moorage.domain.errors import NotFound
 from moorage.domain.explain import Refusal, RefusedRequest
+from moorage.domain.period import FOREVER
 from moorage.domain.references import references_of
 from moorage.domain.waitlist import EntryState
 from moorage.store.read import leases
@@ -75,6 +77,15 @@ _CLAIMS_OF_DECISION: Final = (
     select(_c.body).where(_c.decision_id == bindparam("of")).order_by(_c.number)
 )
 _DUE_CLAIMS: Final = due_rows(_c.lapses_at).where(_c.state == ClaimState.BUILDING.value)
+_f = tables.effects.c
+_NEXT_DUE: Final = [
+    select(func.min(time).label("time")).where(state == waits.value, time > bindparam("now"))
+    for time, state, waits in (
+        (_f.not_before, _f.state, EffectState.PENDING),
+        (_d.expires_at, _d.state, DecisionState.HELD),
+        (_c.lapses_at, _c.state, ClaimState.BUILDING),
+    )
+]
 _EXCLUSIVE_REVISION: Final = select(
     tables.ledger.c.exclusive_revision,
     exists().where(tables.waitlist.c.state == EntryState.WAITING.value).label("waited"),
@@ -204,6 +215,12 @@ class EnsembleQueries(Reader):
         due: list[Decision | Claim] = [stored_bodies.DECISION.decode(row.body) for row in held]
         due += [stored_bodies.CLAIM.decode(row.body) for row in building]
         return due[:limit]
+
+    def next_due(self) -> Instant:
+        """The next instant at which an effect, a held decision or a building claim is due."""
+        given = {"now": self.now()}
+        found = self._backend.ask(*((query, given) for query in _NEXT_DUE))
+        return min((time for (time,) in (rows.one() for rows in found) if time), default=FOREVER)
 
     def decision(self, decision_id: str) -> Decision:
         return self._one(tables.decisions, "decision", stored_bodies.DECISION, decision_id)
