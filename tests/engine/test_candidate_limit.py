@@ -158,6 +158,16 @@ def test_random_answers_differ_in_hosts_and_devices_and_repeat_by_seed(count: in
     assert len({rows[1] for rows in found}) > 12
 
 
+@pytest.mark.parametrize(("hosts", "kept"), [(3, 8), (8, 8), (20, 20)])
+def test_a_bound_of_every_tree_leaves_out_no_host(hosts: int, kept: int) -> None:
+    snapshot = fleet(devices(hosts, 6))
+    service = CandidateLimit(8, every_tree=True)
+    found = roots(snapshot, first_candidates(snapshot, asking(3), None, service))
+    assert (len(found), len(set(found))) == (kept, hosts)
+    found = roots(snapshot, first_candidates(snapshot, asking(3), 2, service))
+    assert len(found) == 2
+
+
 def test_many_candidates_of_a_tree_are_not_made_for_one_each() -> None:
     """12 hosts with 16!/4! candidates each; unlimited there would be an answer next year."""
     snapshot = fleet(devices(12, 16))

@@ -121,6 +121,21 @@ def test_a_bound_of_candidates_is_what_the_reference_makes_of_it(
     assert made.candidates == CandidateLimit(most, depth_first=True)  # the default there
 
 
+def test_a_bound_that_is_not_named_is_the_default_here_and_leaves_out_no_host(
+    converted: Converted, tmp_path: Path
+) -> None:
+    strategy = "allocation_candidates_generation_strategy = depth-first"
+    found = converted(f"[api]\nauth_strategy = noauth2\n[placement]\n{strategy}\n")
+    told = {one.option: one.detail for one in found.options}
+    assert told["[placement] max_allocation_candidates"].startswith(
+        "max_allocation_candidates = auto, the default here"
+    )
+    file = tmp_path / "moorage.conf"
+    file.write_text("\n".join(found.lines()))
+    made = configure(read({"config_file": [str(file)]}, {}, ()))
+    assert made.candidates == CandidateLimit(1_000, every_tree=True)
+
+
 def test_sections_of_libraries_that_are_not_used_are_not_needed(converted: Converted) -> None:
     found = converted("[cache]\nenabled = true\n[oslo_concurrency]\nlock_path = /tmp\n")
     told = {one.option: one.outcome for one in found.options}

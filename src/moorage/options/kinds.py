@@ -79,6 +79,20 @@ def or_word(parse: Callable[[str], T], word: str) -> Callable[[str], T | None]:
     return read
 
 
+def number_or_words(least: int, most: int, *words: str) -> Callable[[str], int | str]:
+    """The type of a whole number within bounds, or of one of these words."""
+
+    def read(text: str) -> int | str:
+        if text in words:
+            return text
+        try:
+            return whole(least, most)(text)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {' or '.join(words)}") from error
+
+    return read
+
+
 def show_or_word(word: str, show: Callable[[Any], str] = str) -> Callable[[Any], str]:
     """The text that `or_word` reads as a value."""
     return lambda value: word if value is None else show(value)

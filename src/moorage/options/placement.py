@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from moorage.options.kinds import UNLIMITED
 from moorage.options.oslo import LIBRARY_OPTIONS, LibraryOption, as_truth, database_options
-from moorage.options.service import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,17 +8,17 @@ from moorage.domain.period import say_duration
 from moorage.options.kinds import (
     AUTO,
     FOREVER,
+    UNLIMITED,
     Setting,
     duration,
     host,
     lifetime,
     mount,
+    number_or_words,
     one_of,
-    or_word,
     planners,
     project_lifetime,
     show_lifetime,
-    show_or_word,
     show_planners,
     show_project_lifetime,
     show_size,
@@ -32,7 +32,6 @@ from moorage.options.kinds import (
 _LARGEST_PORT: Final = 65535
 _MOST_NAMES: Final = 1_000_000
 
-UNLIMITED: Final = "unlimited"
 
 SERVICE: Final = (
     Setting("host", host, "127.0.0.1", "ADDRESS", "Address to listen on."),
@@ -217,21 +216,20 @@ SERVICE: Final = (
     ),
     Setting(
         "max_allocation_candidates",
-        or_word(whole(1, 10_000_000), UNLIMITED),
-        UNLIMITED,
+        number_or_words(1, 10_000_000, AUTO, UNLIMITED),
+        AUTO,
         "N",
-        "Allocation candidates in one answer of Placement at most, whatever the query's limit; or"
-        " unlimited.",
-        show=show_or_word(UNLIMITED),
+        "Allocation candidates in one answer of Placement at most, whatever the query's limit;"
+        " unlimited; or auto: 1,000, or as many as there are hosts, if these are more.",
     ),
     Setting(
         "allocation_candidates_generation_strategy",
         one_of("breadth-first", "depth-first"),
         "breadth-first",
         "WHICH",
-        "Which candidates max_allocation_candidates keeps: one of every host before a second of any"
-        " (breadth-first), or all of one host before any of the next (depth-first). What a query's"
-        " limit takes of them is always breadth-first.",
+        "Which candidates a number as max_allocation_candidates keeps: one of every host before a"
+        " second of any (breadth-first), or all of one host before any of the next (depth-first)."
+        " What auto keeps, and what a query's limit takes, is always breadth-first.",
     ),
     Setting(
         "randomize_allocation_candidates",

@@ -17,7 +17,6 @@ from moorage.domain.nova.pci_devices import StandardNames, read_aliases
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import SECOND
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
-from moorage.engine.candidates.limit import CandidateLimit
 from moorage.http.access_rules import RulesConfig
 from moorage.http.config import (
     CallersConfig,
@@ -32,6 +31,7 @@ from moorage.http.kernel import RequestLimits
 from moorage.http.transport.limits import ConnectionLimits
 from moorage.options import default_database
 from moorage.outward.config import OutwardConfig
+from moorage.settings.candidates import candidate_limit
 from moorage.settings.effective_values import KEYSTONE, NOVA, BadSetting
 from moorage.shadow.config import ShadowConfig
 from moorage.shadow.upstream import check_url
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.domain.period import Duration
-    from moorage.settings.effective_values import Effective
+    from moorage.engine.candidates.limit import CandidateLimit
+from moorage.settings.effective_values import Effective
 
 
 def outward(effective: Effective) -> OutwardConfig:
@@ -244,11 +245,7 @@ def configure(effective: Effective) -> Settings:
         shadow=_shadow(effective),
         outward=outward(effective),
         lifetimes=_lifetimes(effective),
-        candidates=CandidateLimit(
-            value["max_allocation_candidates"],
-            value["allocation_candidates_generation_strategy"] == "depth-first",
-            value["randomize_allocation_candidates"],
-        ),
+        candidates=candidate_limit(value),
         limits=Limits(
             notice=value["notice"],
             ticket_flavors=value["ticket_flavors"] == "nova",

@@ -243,6 +243,9 @@ def _add_defaults(found: Conversion, said: Mapping[str, Mapping[str, _Said]], fo
     if _MOST in found.settings and _STRATEGY not in found.settings:
         found.settings[_STRATEGY] = (("depth-first",), f"[placement] {_STRATEGY}, by default")
         found.note(f"[placement] {_STRATEGY}", Outcome.ADDED, f"{_STRATEGY} = depth-first, {there}")
+    if _MOST not in found.settings:
+        detail = f"{_MOST} = auto, the default here, leaves out no host; -1 there: unlimited"
+        found.note(f"[placement] {_MOST}", Outcome.NOT_NEEDED, detail)
     rules = folder / _POLICY_FILE
     if "policy_file" not in found.settings and rules.is_file():
         found.settings["policy_file"] = ((str(rules),), "[oslo_policy] policy_file, by default")

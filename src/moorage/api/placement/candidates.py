@@ -52,7 +52,7 @@ def list_all(env: Environment, request: Request) -> Response:
             body={"allocation_requests": [], "provider_summaries": {}}, modified=snapshot.taken_at
         )
     limit = candidate_query.limit(request)
-    most = env.candidates.least(limit)
+    most = env.candidates.least(snapshot, limit)
     drawn = ticket_candidates(env.store, snapshot, query)
     if drawn is not None:
         requests, used = _few(drawn.snapshot, drawn.candidates, most)

@@ -39,10 +39,19 @@ class CandidateLimit:
     """Whether the bound keeps all candidates of the first trees, and not some of every tree."""
     randomize: bool = False
     """Whether answers are random samples, in random order."""
+    every_tree: bool = False
+    """Whether the bound is the number of the fleet's trees where there are more: then it leaves out
+    further candidates of a tree, and never a tree. Such a bound is always breadth first."""
 
-    def least(self, limit: int | None) -> int | None:
-        """The smaller one of it and a query's limit."""
-        return min((n for n in (limit, self.most) if n is not None), default=None)
+    def bound(self, snapshot: Snapshot) -> int | None:
+        """Candidates of one answer about this fleet at most; None: no bound."""
+        if self.most is None or not self.every_tree:
+            return self.most
+        return max(self.most, len(snapshot.roots))
+
+    def least(self, snapshot: Snapshot, limit: int | None) -> int | None:
+        """The smaller one of the bound and a query's limit."""
+        return min((n for n in (limit, self.bound(snapshot)) if n is not None), default=None)
 
 
 ANY_NUMBER = CandidateLimit()
@@ -60,10 +69,10 @@ def first_candidates(
     With `randomize`, `seed` chooses the sample.
     """
     random = Random(seed) if service.randomize else None  # noqa: S311 - a sample, no secret
-    count = service.least(limit)
-    if service.depth_first and service.most is not None:
-        kept = _first(depth_first(snapshot, query, service.most), service.most)
-        if count == service.most and random is None:
+    count, most = service.least(snapshot, limit), service.most
+    if service.depth_first and most is not None and not service.every_tree:
+        kept = _first(depth_first(snapshot, query, most), most)
+        if count == most and random is None:
             return kept
         return _first(in_turns(snapshot, _turns_of(kept, random)), count)
     if count is None and random is None:
