@@ -58,7 +58,7 @@ from moorage.telemetry.observers import (
 from moorage.telemetry.traces import Traces
 from moorage.usecases.decide.search_queue import SolverBetweenTurns
 from moorage.usecases.ledger.allocations import WriteRules
-from moorage.usecases.next_edge import next_edge
+from moorage.usecases.next_deadline import next_edge
 from moorage.usecases.shared.admission import Admission
 from moorage.workers.health_monitor import HealthMonitor
 from moorage.workers.loop import FailureLog

@@ -14,7 +14,7 @@ from moorage.domain.period import DAY, HOUR, MINUTE, Duration, format_instant
 from moorage.testing.service import OPERATOR
 from moorage.usecases.claims.outcome import expire
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
-from moorage.usecases.next_edge import next_edge
+from moorage.usecases.next_deadline import next_edge
 from moorage.usecases.waitlist.rounds import WaitlistWorker
 from moorage.workers.ledger_work import LedgerWork
 from moorage.workers.simulated_time import SimulatedTime

@@ -89,6 +89,17 @@ BOOKED = (
     .group_by(_b.provider, _b.resource_class, _BEGUN, _b.end_at, _b.lapses_at, _b.state)
 )
 """Not what lives at an instant, for that is not known yet, but what lives when can be told of."""
+_LOCATIONS: Final = (
+    select(_b.consumer, _p.offered_by, *_DOWN)
+    .join(tables.providers, _p.uuid == _b.provider)
+    .outerjoin(tables.away, _a.provider == _p.root)
+    .where(
+        _b.consumer.in_(bindparam("servers", expanding=True)),
+        _b.state == BookingState.ALLOCATED.value,
+    )
+    .distinct()
+)
+"""Where servers stand, with a row for each time at which there is no capacity."""
 EARLIER: Final = 60_000_000
 """Microseconds before a guess of the instant of a commit at which it has certainly not been yet."""
 _IN_USE = (
@@ -188,6 +199,34 @@ def _add_down(
             occupancy.setdefault(pair, []).append(span)
 
 
+def _add_absences_of_hosts(batch: Batch, end: InventoryState) -> None:
+    """Add the times at which the hosts of servers are away to what occupies what these offer.
+
+    A server may stand on what another one offers.
+    """
+    absences: dict[str, set[tuple[Instant, Instant]]] = {}
+    above: dict[str, set[str]] = {server: {server} for server in end.offered.values()}
+    waiting = set(above)
+    while waiting:
+        rows = [
+            row
+            for servers in chunks(sorted(waiting))
+            for row in batch.connection.execute(_LOCATIONS, {"servers": servers})
+        ]
+        waiting = set()
+        for server, below, start, stop in rows:
+            if stop is not None and stop > batch.now:
+                for one in above[server]:
+                    absences.setdefault(one, set()).add((max(start, batch.now), stop))
+            if below is not None and not above[server] <= above.get(below, set()):
+                above.setdefault(below, set()).update(above[server])
+                waiting.add(below)
+    for pair in batch.added.keys() & end.inventories.keys():
+        for period in absences.get(end.offered.get(pair[0], ""), ()):
+            span = (*period, end.inventories[pair].capacity)
+            end.occupancy.setdefault(pair, []).append(span)
+
+
 def state_after(batch: Batch, before: InventoryState) -> InventoryState:
     """The end state of a batch that leaves inventories as they are."""
     occupancy: dict[Pair, list[Span]] = {}
@@ -211,6 +250,8 @@ def check_inventories(batch: Batch, end: InventoryState) -> None:
     if without_inventory:
         _check_names(batch, without_inventory)
     occupancy, amounts = end.occupancy, batch.amounts
+    if end.offered:
+        _add_absences_of_hosts(batch, end)
     for pair in pairs:
         _check_units(pair, amounts.get(pair, ()), inventories.get(pair))
         _check_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
