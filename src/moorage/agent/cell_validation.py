@@ -45,7 +45,10 @@ def online_cells(
 
 
 def differences(
-    cells: Sequence[Cell], processors: Processors, machine_mb: int | None
+    cells: Sequence[Cell],
+    processors: Processors,
+    machine_mb: int | None,
+    paged_mb: int | None = None,
 ) -> tuple[Caution, ...]:
     """How the cells contradict the totals of the machine, or themselves.
 
@@ -56,6 +59,7 @@ def differences(
         cells: all of them, as `online_cells` returns them.
         processors: the machine's.
         machine_mb: the machine's memory in MiB, or None.
+        paged_mb: MiB in huge pages that the machine has at least, or None.
     """
     found = []
     counted = frozenset[int]().union(*(one.cpus for one in cells))
@@ -72,6 +76,10 @@ def differences(
         if not least <= memory <= machine_mb + machine_mb // _EXCESS:
             said = f"the machine has {machine_mb} MiB, and its NUMA nodes have {memory} MiB"
             found.append(Caution("memory-differs", "memory", said))
+    paged = sum(one.paged_mb for one in cells)
+    if cells and paged_mb is not None and paged < paged_mb:
+        said = f"the machine has {paged_mb} MiB of huge pages, of which {paged} MiB are found"
+        found.append(Caution("huge-pages-differ", "the machine", said))
     for one in cells:
         if one.paged_mb > one.memory_mb:
             where = "the machine" if one.number == NO_CELL else f"node{one.number}"

@@ -93,7 +93,7 @@ def _carriers(
         *unclear_processors,
         *unclear_cells,
         *unclear_memory,
-        *differences(of_cells, of_processors, memory),
+        *differences(of_cells, of_processors, memory, cells.machine_paged(texts)),
     )
     doubts = tuple(dict.fromkeys(doubts))
     return of_processors, () if doubts else of_cells, shared, doubts

@@ -30,6 +30,9 @@ MAX_CELL: Final = 1023
 MAX_PAGE_KB: Final = 2**26
 _NODE: Final = re.compile(r"node(\d{1,4})", re.ASCII)
 _SIZE: Final = re.compile(r"hugepages-(\d{1,9})kB", re.ASCII)
+_HUGETLB: Final = re.compile(r"^Hugetlb:\s*(\d{1,18}) kB", re.ASCII | re.MULTILINE)
+_PAGES_TOTAL: Final = re.compile(r"HugePages_Total:\s*(\d{1,18})", re.ASCII)
+_PAGE_SIZE: Final = re.compile(r"^Hugepagesize:\s*(\d{1,9}) kB", re.ASCII | re.MULTILINE)
 _TOTAL: Final = re.compile(r"MemTotal:\s*(\d{1,18}) kB", re.ASCII)
 
 
@@ -66,6 +69,21 @@ def machine_memory(texts: Texts) -> tuple[int | None, tuple[Caution, ...]]:
     return _memory(_MEMORY, texts.text(_MEMORY), cautions), tuple(cautions)
 
 
+def machine_paged(texts: Texts) -> int | None:
+    """The MiB of the whole machine that are in huge pages, at least; None where no file says it."""
+    said = []
+    text = texts.text(_MEMORY)
+    if (every := _HUGETLB.search(text)) is not None:
+        said.append(int(every[1]) // 1024)
+    count, size = _PAGES_TOTAL.search(text), _PAGE_SIZE.search(text)
+    if count is not None and size is not None:
+        said.append(int(count[1]) * int(size[1]) // 1024)
+    if by_size := texts.by_entry(_PAGES):
+        pages = _pages(_PAGES, by_size, [])
+        said.append(Cell(NO_CELL, huge_pages=pages).paged_mb)
+    return max(said, default=None)
+
+
 def _cell(number: int, path: str, files: Texts, cautions: list[Caution]) -> Cell:
     for name in ("cpulist", "meminfo"):
         if name not in files.content:
@@ -75,13 +93,18 @@ def _cell(number: int, path: str, files: Texts, cautions: list[Caution]) -> Cell
     if cpus is None:
         said = files.text("cpulist")[:40]
         cautions.append(Caution("not-a-number", f"{path}/cpulist", f"not a list: {said!r}"))
+    pages = _pages(f"{path}/hugepages", files.by_entry("hugepages"), cautions)
+    said_pages = _PAGES_TOTAL.search(files.text("meminfo"))
+    if said_pages is not None and int(said_pages[1]) > sum(pages.values()):
+        said = f"fewer huge pages than the {said_pages[1]} of its meminfo"
+        cautions.append(Caution("huge-pages-differ", f"{path}/hugepages", said))
     return Cell(
         number,
         cpus or frozenset(),
         _memory(f"{path}/meminfo", files.text("meminfo"), cautions)
         if "meminfo" in files.content
         else 0,
-        _pages(f"{path}/hugepages", files.by_entry("hugepages"), cautions),
+        pages,
     )
 
 
