@@ -204,9 +204,12 @@ def test_a_dry_run_judges_and_writes_nothing(offline: Cli, store: Ledger, blazar
     assert content(store) == before
     blazar.hosts, blazar.allocations = [], {}
     blazar.lease(named(61), day(10), day(12), instances(named(71), 1, 65))
+    blazar.lease(named(62), day(10), day(12), instances(named(72), 1, 1), name="l" * 256)
     judged = taken(offline, blazar, "--dry-run", "-f", "json")
     assert (judged.status, judged.body["would_write"]) == (4, 1)
-    assert [one["id"] for one in judged.body["refused"]] == [named(61)]
+    assert {one["id"] for one in judged.body["refused"]} == {named(61), named(62)}
+    reasons = [one["reason"] for one in judged.body["refused"]]
+    assert "name is longer than 255 characters" in reasons
     assert content(store) == before
 
 

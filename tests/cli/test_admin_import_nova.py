@@ -151,6 +151,7 @@ def test_what_is_not_taken_is_listed_with_the_reason(
     nova.group(GROUP, "web", "affinity", here, shelved, named(151))
     nova.group(OTHER, "old", "legacy")
     nova.group(named(902), "none", None)
+    nova.group(named(903), "n" * 256, "affinity")
     told = taken(offline, nova)
     assert told.status == 4, told
     left = {(one["group"], one["server"]): one["reason"] for one in told.body["not_taken"]}
@@ -158,6 +159,7 @@ def test_what_is_not_taken_is_listed_with_the_reason(
     assert "no such server" in left[GROUP, named(151)]
     assert "legacy" in left[OTHER, None]
     assert "none" in left[named(902), None]
+    assert left[named(903), None] == "name is longer than 255 characters"
     assert set(members(store).values()) == {here}
 
 

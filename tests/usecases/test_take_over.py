@@ -201,6 +201,33 @@ def test_all_that_no_ledger_can_hold_is_told_by_the_plan(store: Ledger) -> None:
     assert remarks.endswith(": NEWER")
 
 
+def test_texts_that_are_longer_than_the_api_takes_are_told_by_the_plan(store: Ledger) -> None:
+    long = "x" * 256
+    source = replace(
+        SOURCE,
+        providers={
+            **SOURCE.providers,
+            "n": replace(provider("n"), name=long[:201], aggregates=frozenset({"a" * 37})),
+            "u" * 37: provider("u" * 37),
+            "fits": replace(provider("fits"), name=long[:200], aggregates=frozenset({"a" * 36})),
+        },
+        consumers={
+            "o": AllocationSet(Consumer("o", long, long, f"T{long}"), {"a": {"VCPU": 1}}),
+            "fits": AllocationSet(Consumer("fits", long[:255], long[:255]), {"a": {"VCPU": 1}}),
+        },
+    )
+    with pytest.raises(InvalidDescription) as told:
+        planned(store, source)
+    assert told.value.message.split("; ") == [
+        "resource provider n: name has 201 characters, 200 at most",
+        f"resource provider n: aggregate {'a' * 36} has 37 characters, 36 at most",
+        f"resource provider {'u' * 36}: uuid has 37 characters, 36 at most",
+        "consumer o: project_id has 256 characters, 255 at most",
+        "consumer o: user_id has 256 characters, 255 at most",
+        "consumer o: consumer_type has 257 characters, 255 at most",
+    ]
+
+
 def test_standard_names_that_are_not_known_here_are_taken_over(store: Ledger) -> None:
     strange = replace(
         provider("x"), inventories=(Inventory("NEWER", 1),), traits=frozenset({"HW_NEWER"})

@@ -146,7 +146,39 @@ def faults(content: Content) -> list[str]:
         for name, amount in amounts.items()
         if amount < 1
     ]
-    return found
+    return [*found, *_too_long(content)]
+
+
+_UUID: Final = 36
+_PROVIDER_NAME: Final = 200
+_WORD: Final = 255
+"""Characters that the API takes at most: of UUIDs, of providers' names, and of other texts."""
+
+
+def _too_long(content: Content) -> Iterator[str]:
+    """A sentence for each text that is longer than the API takes, with its kind and its record.
+
+    Names of resource classes and traits have a form that says how long they are.
+    """
+    for one in content.providers.values():
+        texts = {"uuid": (one.uuid, _UUID), "name": (one.name, _PROVIDER_NAME)}
+        aggregates = {f"aggregate {text[:_UUID]}": (text, _UUID) for text in one.aggregates}
+        yield from _longer(PROVIDER, one.uuid, texts | aggregates)
+    for uuid, of in content.consumers.items():
+        who = of.consumer
+        of_consumer = {
+            "uuid": (uuid, _UUID),
+            "project_id": (who.project_id, _WORD),
+            "user_id": (who.user_id, _WORD),
+            "consumer_type": (who.type, _WORD),
+        }
+        yield from _longer(CONSUMER, uuid, of_consumer)
+
+
+def _longer(kind: str, record: str, texts: Mapping[str, tuple[str | None, int]]) -> Iterator[str]:
+    for name, (text, most) in texts.items():
+        if text is not None and len(text) > most:
+            yield f"{kind} {record[:_UUID]}: {name} has {len(text)} characters, {most} at most"
 
 
 def overages(content: Content) -> list[Overage]:

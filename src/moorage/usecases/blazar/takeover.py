@@ -14,6 +14,7 @@ from moorage.domain.content import Difference, DifferenceWay
 from moorage.domain.errors import MoorageError, NotFound, WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import format_instant
+from moorage.domain.plain_values import text
 from moorage.domain.reservation_content import ADDRESS, HOST, LEASE, PROPERTY
 from moorage.usecases.blazar import reservable_hosts, reservables
 from moorage.usecases.blazar.granted_leases import kept_id, sized_requests
@@ -252,6 +253,8 @@ def grant(
     """
     if lease.status in _UNFINISHED:
         raise WrongState(f"its state is {lease.status}")
+    for field_name in ("name", "project_id", "user_id"):
+        text(getattr(lease, field_name), field_name)
     owner = Caller(lease.user_id, lease.project_id)
     count, request_at = sized_requests(lease, offered, env.store.snapshot())
     sizes = new_lease_sizes(env, owner, count, request_at)

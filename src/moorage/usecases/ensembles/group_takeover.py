@@ -17,6 +17,7 @@ from moorage.domain.describe import NOVA_SHORTHAND
 from moorage.domain.describe_members import RoleDescription
 from moorage.domain.ensembles import IMPORTED, ROLE_NAME, TAGGED, Ensemble, Member, MemberName
 from moorage.domain.errors import InvalidDescription, MoorageError, UnknownName
+from moorage.domain.plain_values import text
 from moorage.domain.references import REFERENCE
 from moorage.domain.resources import total
 from moorage.domain.server_groups import GroupPolicy, group_policy
@@ -194,6 +195,13 @@ def _unlike(stored: Ensemble, group: NovaGroup, policy: GroupPolicy) -> str | No
 
 
 def _empty(env: UseCaseEnvironment, group: NovaGroup, policy: GroupPolicy) -> Ensemble:
+    """The group's ensemble without members.
+
+    Raises:
+        InvalidDescription: a text of the group is longer than the API takes.
+    """
+    for field_name in ("name", "project_id", "user_id"):
+        text(getattr(group, field_name) or "", field_name)
     now = env.store.now()
     return Ensemble(
         id=group.id,
