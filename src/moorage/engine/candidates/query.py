@@ -38,6 +38,8 @@ class CandidateQuery:
     """As before microversion 1.29: no candidate takes from two providers of one tree."""
     anchors: frozenset[int] | None = None
     """Root rows of the only trees that may be anchors; None for all."""
+    used: frozenset[tuple[int, int]] = frozenset()
+    """Pairs (root row of an anchor, row): a candidate from that anchor uses all of its rows."""
     closed_lenders: frozenset[int] = frozenset()
     """Rows of sharing providers that lend nothing to other trees."""
 
@@ -101,4 +103,5 @@ class CandidateQuery:
             isolate=self.rules.isolate,
             same_subtrees=self.rules.same_subtrees,
             one_provider_per_tree=self.one_provider_per_tree,
+            uses=bool(self.used),
         )

@@ -29,11 +29,13 @@ class QueryShape:
     isolate: bool
     same_subtrees: tuple[frozenset[str], ...]
     one_provider_per_tree: bool
+    uses: bool = False
+    """Whether candidates use certain providers of their tree."""
 
     @property
     def flag_count(self) -> int:
-        """Flags per provider in a tree key: slots, required sets, whether it shares."""
-        return len(self.slots) + self.required_sets + 1
+        """Flags per provider in a tree key: slots, required sets, sharing, perhaps to be used."""
+        return len(self.slots) + self.required_sets + 1 + self.uses
 
     @property
     def number_count(self) -> int:

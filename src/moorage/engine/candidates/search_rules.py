@@ -54,6 +54,8 @@ def rules(
     if shape.required_sets:
         plain = [not slot.suffix for slot in slots]
         yield _Covered(pattern.traits_met, (1 << shape.required_sets) - 1, plain, providers)
+    if pattern.used:
+        yield _Used(pattern, len(slots), providers)
     if pattern.needs_unshared:
         unshared = [not shares for shares in pattern.shares]
         yield _Covered(unshared, 1, [True] * len(slots), providers)
@@ -169,6 +171,24 @@ class _Covered(_SlotRule):
 
     def common_state(self) -> int:
         return self._covered[-1]
+
+
+class _Used(_Covered):
+    """All providers that are to be used are."""
+
+    def __init__(
+        self, pattern: TreePattern, slots: int, providers: Sequence[Sequence[int]]
+    ) -> None:
+        bits = [0] * pattern.size
+        for number, provider in enumerate(pattern.used):
+            bits[provider] = 1 << number
+        super().__init__(bits, (1 << len(pattern.used)) - 1, [True] * slots, providers)
+        self._slots = slots
+
+    def admits(self, depth: int, provider: int) -> bool:
+        # Each of the later slots uses one more at most.
+        missing = self._every & ~(self._covered[-1] | self._properties[provider])
+        return missing.bit_count() < self._slots - depth and super().admits(depth, provider)
 
 
 class _SameSubtree(_SlotRule):

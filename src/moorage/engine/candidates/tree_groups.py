@@ -92,21 +92,33 @@ def equal_trees(
     if len(pairs):
         # Lenders may be anywhere, and several trees may give a candidate of lenders only.
         eligible = eligible_trees(snapshot, query, pairs)
-        plan = _plan(snapshot, query.shape, eligible)
+        plan = _plan(snapshot, query.shape, eligible, _used(query))
         anchors = _allowed_anchors(query.anchors, _roots(plan, eligible))
         for roots in blocks(anchors, limit, random):
             yield _grouped(snapshot, plan, roots)
         return
     for block in tree_blocks(snapshot, query, limit, random):
         part = SubsetView(block.subset, snapshot.classes)
-        plan = _plan(part, query.shape, block.eligible)
+        plan = _plan(part, query.shape, block.eligible, _used(query, part.rows))
         found = _grouped(part, plan, _roots(plan, block.eligible))
         yield ((selected, part.rows[trees]) for selected, trees in found)
 
 
-def _plan(view: FleetView, shape: QueryShape, prepared: EligibleTrees) -> SearchPlan:
+def _plan(view: FleetView, shape: QueryShape, prepared: EligibleTrees, used: Ints) -> SearchPlan:
     found = supply(view, shape, prepared.eligible)
-    return SearchPlan(shape, prepared.eligible, found, prepared.pairs)
+    return SearchPlan(shape, prepared.eligible, found, prepared.pairs, used)
+
+
+def _used(query: CandidateQuery, rows: Ints | None = None) -> Ints:
+    """The query's pairs of an anchor and a provider to be used, as numbered in a part of the fleet.
+
+    `rows` are the part's; None: it is the whole. A provider outside of it is -1.
+    """
+    pairs: list[tuple[int, int]] = sorted(query.used)
+    if rows is not None and pairs:
+        at = {row: number for number, row in enumerate(rows.tolist())}
+        pairs = [(at[anchor], at.get(row, -1)) for anchor, row in pairs if anchor in at]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
 def _roots(plan: SearchPlan, prepared: EligibleTrees) -> Ints:

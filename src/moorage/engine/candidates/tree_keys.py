@@ -44,19 +44,25 @@ class SearchPlan:
     supply: Supply
     pairs: Sharing
     """All pairs of an anchor and a lender that serves it."""
+    used: Ints
+    """[n, 2] pairs of an anchor and a provider that its candidates use, or -1 for one elsewhere."""
 
 
 def group_equal_trees(view: FleetView, plan: SearchPlan, roots: Ints) -> Mapping[bytes, Ints]:
     """Group the trees with these roots: key -> provider rows [trees of that key, positions]."""
     shape = plan.shape
-    if view.trees.is_single and not len(plan.pairs) and not shape.number_count:
+    if view.trees.is_single and not (len(plan.pairs) or shape.number_count or shape.uses):
         # Trees of one provider: those in the supply serve every slot and meet every trait set.
         return {b"\1" * (shape.flag_count - 1) + b"\0": roots[:, None]}
     tree, row, lent = _entries(view, plan, roots)
     bits = _flags(view, plan, (row, lent), roots[tree])
+    if shape.uses:
+        _flag_used(plan, bits, tree, row, roots)
     if not shape.same_subtrees:
         # Providers that serve no slot are dropped, unless they are needed to connect subtrees.
         useful = bits[:, : len(shape.slots)].any(axis=1)
+        if shape.uses:
+            useful |= bits[:, -1].astype(np.bool_)
         if not useful.all():
             tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
     numbers = _numbers(view, plan, tree, (row, lent))
@@ -120,8 +126,22 @@ def _flags(view: FleetView, plan: SearchPlan, entries: tuple[Ints, Bools], ancho
                 code = lender + anchor[borrowed] * len(view.alive)
                 lends &= np.isin(code, pairs.lender + pairs.anchor * len(view.alive))
             bits[borrowed, number] = lends
-        bits[:, -1] = provider_filters.has_trait(view, SHARING_TRAIT)[row]
+        sharing = slots + plan.shape.required_sets
+        bits[:, sharing] = provider_filters.has_trait(view, SHARING_TRAIT)[row]
     return bits
+
+
+def _flag_used(plan: SearchPlan, bits: Bytes, tree: Ints, row: Ints, roots: Ints) -> None:
+    """Flag the providers that are to be used; a tree that lacks one serves no slot."""
+    width = int(max(row.max(initial=0), plan.used.max(initial=0))) + 2
+    wanted = plan.used[:, 0] * width + plan.used[:, 1] + 1
+    flagged = np.isin(roots[tree] * width + row + 1, wanted)
+    bits[:, -1] = flagged
+    found = np.bincount(tree[flagged], minlength=len(roots))
+    asked = np.array([np.count_nonzero(plan.used[:, 0] == root) for root in roots.tolist()])
+    lacking = (found != asked)[tree]
+    bits[lacking] = 0
+    bits[lacking, -1] = 1
 
 
 def _numbers(view: FleetView, plan: SearchPlan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:

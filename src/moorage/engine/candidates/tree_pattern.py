@@ -23,6 +23,8 @@ class TreePattern:
     """[m] bits: required trait sets that a provider helps to meet."""
     shares: tuple[bool, ...]
     """[m] whether it is a sharing provider."""
+    used: tuple[int, ...]
+    """Positions of the providers that a selection must use."""
     max_amount: tuple[tuple[int, ...], ...]
     """[m][shared class] the most that can be allocated: what is free, but at most `max_unit`."""
     free: tuple[tuple[int, ...], ...]
@@ -41,6 +43,7 @@ def unpack(shape: QueryShape, key: bytes) -> TreePattern:
     """Unpack a key of `tree_keys`."""
     flags, summed = shape.flag_count, len(shape.shared_classes)
     slots = len(shape.slots)
+    sharing = slots + shape.required_sets
     numbers = struct.Struct(f"={shape.number_count}q")
     width = flags + numbers.size
     entries = [key[start : start + width] for start in range(0, len(key), width)]
@@ -54,9 +57,10 @@ def unpack(shape: QueryShape, key: bytes) -> TreePattern:
             for number in range(slots)
         ),
         traits_met=tuple(
-            [sum(1 << n for n, on in enumerate(one[slots : flags - 1]) if on) for one in entries]
+            [sum(1 << n for n, on in enumerate(one[slots:sharing]) if on) for one in entries]
         ),
-        shares=tuple([bool(one[flags - 1]) for one in entries]),
+        shares=tuple([bool(one[sharing]) for one in entries]),
+        used=tuple([n for n, one in enumerate(entries) if shape.uses and one[sharing + 1]]),
         max_amount=tuple(
             tuple(map(min, one[0 : 2 * summed : 2], one[1 : 2 * summed : 2])) for one in values
         ),

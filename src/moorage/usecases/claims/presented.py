@@ -120,10 +120,9 @@ def candidates_for(
             free, query.classes, Period(snapshot.taken_at, presented.stay.period.end)
         )
     free = with_virtual_classes(free, query)
-    there = replace(query, anchors=frozenset(int(snapshot.root[row]) for row in rows))
-    for found in candidates(free, there):
-        if rows <= {row for row, _ in found.allocations}:
-            yield found
+    anchors = frozenset(int(snapshot.root[row]) for row in rows)
+    used = frozenset((anchor, row) for anchor in anchors for row in rows)
+    yield from candidates(free, replace(query, anchors=anchors, used=used))
 
 
 def without_consumer(state: ProviderState, consumer: str) -> ProviderState:

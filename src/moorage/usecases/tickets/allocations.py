@@ -210,15 +210,15 @@ def _candidates(
         if until < FOREVER:
             free = with_period(free, classes, Period(snapshot.taken_at, until))
         free = with_virtual_classes(free, query)
-        needed = {
-            snapshot.row_of[place.host]: {snapshot.row_of[uuid] for uuid in place.allocations}
+        used = frozenset(
+            (snapshot.row_of[place.host], snapshot.row_of[uuid])
             for _, place in places
-        }
-        for one in candidates(free, replace(query, anchors=frozenset(needed))):
-            rows = {row for row, _ in one.allocations}
-            host = next(row for row, taken in one.allocations if holder.name in taken)
+            for uuid in place.allocations
+        )
+        anchors = frozenset(snapshot.row_of[place.host] for _, place in places)
+        for one in candidates(free, replace(query, anchors=anchors, used=used)):
             key = (one.mappings, tuple((row, tuple(of.items())) for row, of in one.allocations))
-            if needed[host] <= rows and key not in shown:
+            if key not in shown:
                 shown.add(key)
                 yield one
 
