@@ -8,6 +8,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from moorage.domain.period import SECOND
 from moorage.outward.outgoing_calls import lease_check
 from moorage.solver.portfolio import Portfolio
 from moorage.solver.strategies import in_order
@@ -94,7 +95,9 @@ def make_environment(settings: Settings, *, store: Store, solver: Solver) -> Use
             of_one_project=settings.limits.expensive,
             in_all=settings.limits.expensive_in_all,
             waiting=settings.limits.waiting,
-            turns=None if at_once is None else ProjectTurns(at_once, time.monotonic),
+            turns=None
+            if at_once is None
+            else ProjectTurns(at_once, time.monotonic, settings.limits.time_limit / SECOND),
         ),
         check=lease_check(settings.outward),
     )

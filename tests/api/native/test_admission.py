@@ -120,3 +120,14 @@ def test_who_waits_for_events_leaves_threads_for_the_rest(service: Service) -> N
     with admission.waiting:
         answer = service.call("GET", path, query={**later, "after": seen})
         assert (answer.status_code, answer.json["events"]) == (200, [])
+
+
+def test_a_request_waits_for_its_turn_no_longer_than_a_decision_may_take() -> None:
+    """Else one with a limit of seconds had no time left when its turn came, after a minute."""
+    turns = ProjectTurns(1, time.monotonic, longest=0.2)
+    with deadline.within(time.monotonic, 60), turns.turn("a"), turns.turn("b"):
+        began = time.monotonic()
+        with pytest.raises(deadline.TimeExpired), turns.turn("a"):
+            pytest.fail("it has its turn already, and another asks")
+        assert time.monotonic() - began < 10
+        assert deadline.left(60.0) > 1, "the request's own deadline is as before"

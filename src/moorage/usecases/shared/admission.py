@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from threading import BoundedSemaphore, Condition, Lock
 from typing import TYPE_CHECKING, Final
 
@@ -75,9 +76,14 @@ class ProjectTurns:
     not slow another's.
     """
 
-    def __init__(self, at_once: int, stopwatch: Callable[[], float]) -> None:
+    def __init__(self, at_once: int, stopwatch: Callable[[], float], longest: float = inf) -> None:
+        """`longest`: so many seconds after it came, a request waits no longer for its turn.
+
+        Its own time limit is in its body, which is read in its turn.
+        """
         self._at_once = at_once
         self._stopwatch = stopwatch
+        self._longest = longest
         self._changed = Condition()
         self._running: Counter[str] = Counter()
         self._asked: dict[str, float] = {}
@@ -88,9 +94,9 @@ class ProjectTurns:
         """Wait for a turn, and take it during the context.
 
         Raises:
-            TimeExpired: the request's deadline passed before.
+            TimeExpired: the request's deadline, or the longest time to wait, passed before.
         """
-        with self._changed:
+        with self._changed, deadline.within(self._stopwatch, self._longest):
             self._asked[project] = self._stopwatch()
             while self._must_wait(project):
                 deadline.check()
