@@ -84,19 +84,17 @@ class Oracle:
     def wholes(self, role: Role) -> Iterator[tuple[str, Givers]]:
         """Of a volume or port: one provider of the tree itself gives all."""
         for one in self.nodes.values():
-            has = all(
-                name in one.free and amount <= one.max_unit
-                for name, amount in role.resources.items()
-            )
-            fits = all(any_of & one.traits for any_of in role.required)
-            if (
-                has
-                and fits
-                and not role.forbidden & one.traits
-                and not (role.kind == MemberKind.VOLUME and self.of_servers(one))
-            ):
+            if self.gives_whole(one, role):
                 taken = tuple((one.name, name, amount) for name, amount in role.resources.items())
                 yield one.host or one.name, (taken,)
+
+    def gives_whole(self, one: Node, role: Role) -> bool:
+        has = all(
+            name in one.free and amount <= one.max_unit for name, amount in role.resources.items()
+        )
+        fits = all(any_of & one.traits for any_of in role.required)
+        computing = role.kind == MemberKind.VOLUME and self.of_servers(one)
+        return has and fits and not role.forbidden & one.traits and not computing
 
     def of_servers(self, node: Node) -> bool:
         return any(one.free.get("VCPU") and self.above(node, one) for one in self.nodes.values())

@@ -39,7 +39,8 @@ class Spread:
     one of the members if it were empty, so a rack without suitable hosts does not count, and a
     rack that is merely full does. Domains in which the request's own required fences and bans
     leave no host to any of the members do not count either; with `fenced_domains: count` they
-    do, as empty ones. Give at least one of `min_domains` and `max_skew`. Broken by the number of
+    do, as empty ones. Where no domain counts, none of the members to be placed has a host, and
+    there is no skew. Give at least one of `min_domains` and `max_skew`. Broken by the number of
     domains missing, by the skew above the limit, and by one for every member whose host is in no
     domain of the level; such hosts count neither as a domain that is used nor in the skew.
 
@@ -168,18 +169,18 @@ class Spread:
             yield Violation(edge, text, skew - self.max_skew)
 
     def _skew(self, edge: Edge, placement: Placement, counts: dict[int, int]) -> int:
+        fullest = max(counts.values(), default=0)
         eligible = self._eligible(edge, placement.fleet)
-        emptiest = min((counts.get(domain, 0) for domain in eligible), default=0)
-        return max(counts.values(), default=0) - emptiest
+        return fullest - min((counts.get(domain, 0) for domain in eligible), default=fullest)
 
     def _eligible(self, edge: Edge, fleet: PolicyView) -> frozenset[int]:
-        """The domains among which the emptiest is looked for."""
+        """The domains among which the emptiest is looked for.
+
+        Without any there is no skew: then the filters and fences refuse the members by themselves.
+        So the fewer elements a request has, the more domains count, and the harder this is to meet.
+        """
         level = Level(self.tree, self.level)
-        every = fleet.eligible_domains(edge, level)
-        if self.fenced_domains == COUNT:
-            return every
-        # Where the fences leave nothing, they refuse the members by themselves.
-        return fleet.eligible_domains(edge, level, fenced=True) or every
+        return fleet.eligible_domains(edge, level, fenced=self.fenced_domains == SKIP)
 
     def slack(self, edge: Edge, placement: Placement) -> int:
         """The smaller of domains to spare and skew to spare."""
@@ -199,13 +200,13 @@ class Spread:
         if self.min_domains is not None:
             limit = self.min_domains
             yield AtLeastDomains(policy=name, members=edge, weight=weight, level=level, limit=limit)
-        if self.max_skew is not None:
+        if self.max_skew is not None and (eligible := self._eligible(edge, fleet)):
             yield Skew(
                 policy=name,
                 members=edge,
                 weight=weight,
                 level=level,
-                domains=tuple(sorted(self._eligible(edge, fleet))),
+                domains=tuple(sorted(eligible)),
                 limit=self.max_skew,
             )
         yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)

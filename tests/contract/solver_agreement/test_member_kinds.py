@@ -23,7 +23,7 @@ from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio
-from moorage.testing.trees import Node, random_members, snapshot
+from moorage.testing.trees import random_members, snapshot
 
 LIMIT = 30_000_000
 CASES = int(os.environ.get("MOORAGE_MEMBER_KINDS", "300"))
@@ -37,9 +37,9 @@ Placed = tuple[tuple[int, str], ...]
 """Per member, sorted: its choice and its host."""
 
 
-def possible(nodes: list[Node], built: BuiltProblem) -> Iterator[Placed]:
+def possible(oracle: Oracle, built: BuiltProblem) -> Iterator[Placed]:
     """Every placement that some assignment of providers serves, whatever the policies say."""
-    request, oracle = built.request, Oracle(nodes, [])
+    request = built.request
     options: list[dict[tuple[int, str], list[Givers]]] = []
     for name in sorted(request.members):
         mine: dict[tuple[int, str], list[Givers]] = {}
@@ -76,7 +76,7 @@ def cost(built: BuiltProblem, chosen: Placed) -> int | None:
 def check(seed: int, counts: Counter[str]) -> None:
     nodes, request, topology = random_members(seed)
     built = build(request, snapshot(nodes, topology))
-    fitting = {one: cost(built, one) for one in possible(nodes, built)}
+    fitting = {one: cost(built, one) for one in possible(Oracle(nodes, []), built)}
     costs = [one for one in fitting.values() if one is not None]
     counts["infeasible"] += not costs
     if costs:

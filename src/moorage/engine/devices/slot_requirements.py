@@ -54,7 +54,8 @@ class RoleRequirements:
     slots: tuple[Slot, ...]
     required: tuple[Bools, ...] = ()
     """Per required trait set: [P] providers with any of its traits. The own slots' providers meet
-    all sets together."""
+    all sets together. Of a role without resources of its own none: `filters_without_size` decides
+    by the providers of the host."""
     subtrees: tuple[frozenset[int], ...] = ()
     """`same_subtree` sets: one slot's provider is, or is an ancestor of, all the others."""
     beside: frozenset[int] = frozenset()
@@ -84,7 +85,7 @@ def role_requirements(
     return RoleRequirements(
         role=role.name,
         slots=slots,
-        required=tuple(_any_trait(devices, any_of) for any_of in role.required),
+        required=tuple(_any_trait(devices, any_of) for any_of in role.required if role.resources),
         subtrees=tuple(frozenset(number[name] for name in names) for names in role.same_subtree),
         beside=frozenset(number[one.name] for one in role.groups if one.beside),
         isolate=role.isolate,

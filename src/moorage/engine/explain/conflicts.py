@@ -250,27 +250,37 @@ class DeletionFilter:
             aside |= frozenset(core.elements)
 
     def _conflict(self, active: list[Element], every: tuple[Element, ...]) -> Core:
-        """A minimal conflict among the active elements.
+        """A conflict among the active elements, minimal if possible.
 
-        While it shrinks, policies mean what they mean in the whole request, so that no conflict
-        results which only a part of the request has. Then each part is asked by itself.
+        While it shrinks, policies mean what they mean in the request: else a conflict would result
+        which only a part of the request has, and the whole could fit with all of it. If policies of
+        the conflict ask for more by themselves than in the request, so that a part of the conflict
+        is not satisfiable, the elements that narrow them there are told with it.
         """
         whole = frozenset(every)
-        core = active
-        if self._feasible(_Question(whole - frozenset(active))) is False:
-            core = self._shrunk(active, lambda rest: _Question(whole - rest))
+        unmeant: Elements = frozenset()
+        if self._feasible(_Question(whole - frozenset(active))) is not False:
+            unmeant = (whole - frozenset(active)) & self._decisive
+        core = self._shrunk(active, lambda rest: _Question(whole - rest, unmeant))
+        aside = whole - frozenset(core)
+        if self.feasible(aside) is False and self.proves_minimal(core):
+            return Core(tuple(core), minimal=True)
+        needed = self._narrowing(_Question(aside, unmeant), frozenset(active))
+        return Core(
+            tuple(one for one in active if one in needed or one not in aside), minimal=False
+        )
 
-        def alone(rest: Elements) -> _Question:
-            return _Question(whole - rest, self._decisive - rest)
+    def _narrowing(self, conflict: _Question, active: Elements) -> Elements:
+        """The active elements, not of a conflict, without which its policies mean something else.
 
-        if self._feasible(alone(frozenset(core))) is not False:
-            core = self._shrunk(active, alone)
-        part: Elements | None = frozenset(core)
-        while part is not None:
-            core = [one for one in core if one in part]
-            parts = self._proper_parts(core)
-            part = next((one for one in parts if self._feasible(alone(one)) is False), None)
-        return Core(tuple(core), self.proves_minimal(core))
+        They are found by deletion.
+        """
+        needed = active & conflict.aside & self._decisive
+        for one in sorted(needed, key=str):
+            fewer = conflict.aside & self._decisive - (needed - {one})
+            if self._mean_the_same(conflict._replace(unmeant=fewer), conflict):
+                needed -= {one}
+        return needed
 
     def _shrunk(
         self, active: list[Element], question: Callable[[Elements], _Question]
