@@ -111,7 +111,7 @@ def test_a_refusal_says_why_and_what_helps() -> None:
     made = built(NEAR, app=(1, 4), cache=(1, 4), free=(4, 3, 4, 3, 0, 0))
     refusal = explain(made, Portfolio(CpSat()), remaining=lambda: 30.0)
     [conflict] = refusal.conflicts
-    assert "one of 1 x cache in each rack of 1 x app" in conflict.needs
+    assert "1 x cache in the rack of 1 x app" in conflict.needs
     assert "a level rack->zone" in [str(one.change) for one in refusal.relaxations]
 
 
@@ -137,7 +137,7 @@ def test_tiers_that_need_more_others_than_there_are_contradict_each_other() -> N
         statement(name, type_, *members.split(), **given)
         for name, (type_, members, given) in (("near", NEAR), ("wide", SPREAD))
     ]
-    with pytest.raises(Contradiction, match="one of 2 x cache in each rack of 3 x app") as refused:
+    with pytest.raises(Contradiction, match="one of 2 x cache in every rack that has any of 3 x app") as refused:
         refuse_contradictions(asked.roles, asked.members, stated)
     assert set(refused.value.policies) == {"near", "wide"}
 
@@ -153,7 +153,7 @@ def test_too_few_others_are_seen_without_a_search() -> None:
 def test_no_others_are_near_nobody() -> None:
     asked = request({"app": (1, {"VCPU": 1}), "cache": (0, {"VCPU": 1})})
     near = statement("near", NEAR[0], *NEAR[1].split(), **NEAR[2])
-    with pytest.raises(Contradiction, match="one of 0 x cache in each rack of 1 x app"):
+    with pytest.raises(Contradiction, match="one of 0 x cache in the rack of 1 x app"):
         refuse_contradictions(asked.roles, asked.members, [near])
 
 

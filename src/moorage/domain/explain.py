@@ -65,6 +65,18 @@ class Stage(StrEnum):
     """Time ran out before the stage was shown."""
 
 
+_STAGES: Final = MappingProxyType(
+    {
+        Stage.STATIC: "not even on the empty fleet",
+        Stage.CAPACITY: "too little is free",
+        Stage.POLICY: "its policies leave none",
+        Stage.TIME: "others have bookings in that time",
+        Stage.CONTENTION: "others took the places meanwhile",
+        Stage.UNKNOWN: "time ran out before it was shown why",
+    }
+)
+"""What a stage means, where no element of a conflict says more."""
+
 _BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed"})
 """Kinds of elements whose name alone says what they are."""
 
@@ -118,6 +130,8 @@ class Fact(NamedTuple):
     """None: the text says it all."""
     needed: int | None = None
     """More than there is; None: the number contradicts nothing by itself."""
+    exact: str = ""
+    """The text for operators, if it differs: with the names of domains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +146,8 @@ class Conflict:
     needs: tuple[str, ...]
     facts: tuple[Fact, ...] = ()
     minimal: bool = True
+    exact_needs: tuple[str, ...] = ()
+    """The needs for operators, if any differs: with the names of racks and hosts in policies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +232,7 @@ class Explanation:
             for one in self.conflicts
             for element in one.elements
         ]
-        because = f": {'; '.join(elements)}" if elements else ""
-        return f"{self.stage}{because}"
+        return f"{self.stage}: {'; '.join(elements)}" if elements else _STAGES[self.stage]
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,9 @@ class Ban:
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """Hosts that are not banned."""
-        named = (fleet.names_text(self.domains),) if self.domains else ()
-        words = ", ".join((*named, *sorted(self.traits)))
-        return f"hosts outside {words} for {members_text(edge)}"
+        named = [f"outside {fleet.names_text(self.domains)}"] if self.domains else []
+        named += [f"without {', '.join(sorted(self.traits))}"] if self.traits else []
+        return f"hosts {' and '.join(named)} for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One name less."""

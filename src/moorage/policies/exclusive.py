@@ -143,7 +143,15 @@ class Exclusive:
         """Domains without foreign consumers."""
         level = Level(self.tree, self.level)
         domains = domains_text(level, 2).removeprefix("2 ")
-        return f"{domains} without {self.against} for {members_text(edge)}"
+        return f"{domains} without {self._who()} for {members_text(edge)}"
+
+    def _who(self) -> str:
+        """Who is foreign, as a phrase."""
+        if self.against == OTHERS:
+            return "consumers outside the ensemble"
+        if self.against == OTHER_PROJECTS:
+            return "consumers of other projects"
+        return f"other consumers with the tag {self.against.removeprefix(TAG)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """Tolerate consumers of the own project."""

@@ -65,7 +65,7 @@ class Fence:
         """One for each member outside."""
         inside = self._inside(placement.fleet)
         return tuple(
-            Violation((member,), f"{member} stands outside {self._words(placement.fleet)}")
+            Violation((member,), f"{member} is on no host {self._words(placement.fleet)}")
             for member in edge
             if placement.hosts[member] not in inside
         )
@@ -79,8 +79,9 @@ class Fence:
         return inside
 
     def _words(self, fleet: PolicyView) -> str:
-        named = (fleet.names_text(self.domains),) if self.domains else ()
-        return ", ".join((*named, *sorted(self.traits)))
+        named = [f"in {fleet.names_text(self.domains)}"] if self.domains else []
+        named += [f"with {', '.join(sorted(self.traits))}"] if self.traits else []
+        return " and ".join(named)
 
     def slack(self, edge: Edge, placement: Placement) -> None:
         """None: the policy is met or not, with no measure in between."""
@@ -96,7 +97,7 @@ class Fence:
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """Hosts inside the fence."""
-        return f"hosts in {self._words(fleet)} for {members_text(edge)}"
+        return f"hosts {self._words(fleet)} for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One trait less."""

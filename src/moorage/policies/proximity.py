@@ -177,11 +177,19 @@ class Proximity:
         if self.between != MEMBERS:
             ours, roles, ensembles = self._sides(edge)
             where, who = level or self.tree, members_text(ours)
-            sides = (members_text(on_side(edge, one)) or f"0 x {_either(one)}" for one in roles)
-            parts = [f"one of {side} in each {where} of {who}" for side in sides]
+            there = f"every {where} that has any of {who}" if ours[1:] else f"the {where} of {who}"
+            parts = [f"{self._some(edge, one)} in {there}" for one in roles]
             parts += [f"room for {who} in a {where} of ensemble {one}" for one in ensembles]
             return " and ".join(parts)
         return f"one {level or self.tree} with room for {members_text(edge)}"
+
+    @staticmethod
+    def _some(edge: Edge, side: frozenset[str]) -> str:
+        """Any one member of a side, as a phrase."""
+        members = on_side(edge, side)
+        if not members:
+            return f"one of 0 x {_either(side)}"
+        return f"one of {members_text(members)}" if members[1:] else members_text(members)
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """A larger distance; a level can only become preferred."""

@@ -155,11 +155,15 @@ def conflict_parts(call: Call, conflict: domain.Conflict) -> list[wire.ConflictP
     """Both sides of a conflict: what each element needs, and the facts it conflicts with."""
     needs = [
         msgspec.structs.replace(_part(call, element), needs=need)
-        for element, need in zip(conflict.elements, conflict.needs, strict=True)
+        for element, need in zip(conflict.elements, _needs(call, conflict), strict=True)
     ]
     # Those kept by an older version are pairs.
     facts = [_fact(call, domain.Fact(*one)) for one in conflict.facts]
     return [*needs, *facts]
+
+
+def _needs(call: Call, conflict: domain.Conflict) -> tuple[str, ...]:
+    return conflict.exact_needs if call.caller.operator and conflict.exact_needs else conflict.needs
 
 
 def _part(call: Call, element: domain.Element) -> wire.ConflictPart:
@@ -168,7 +172,8 @@ def _part(call: Call, element: domain.Element) -> wire.ConflictPart:
 
 def _fact(call: Call, fact: domain.Fact) -> wire.ConflictPart:
     have = None if fact.have is None else _count(call, fact.have)
-    return wire.ConflictPart(topology=fact.text, have=have, needed=fact.needed)
+    text = fact.exact if call.caller.operator and fact.exact else fact.text
+    return wire.ConflictPart(topology=text, have=have, needed=fact.needed)
 
 
 def relaxation_view(relaxation: domain.Relaxation) -> wire.Relaxation:

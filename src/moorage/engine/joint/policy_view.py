@@ -61,6 +61,8 @@ class TerrainView:
     _posted: dict[str, Posted] = field(default_factory=dict)
     _read: set[str] = field(default_factory=set)
     """`_ELIGIBLE`, if eligible hosts or domains were read since a rule began to post."""
+    exact_names: bool = False
+    """Whether texts name racks and hosts too: for operators."""
     read_occupants_of: set[int] = field(default_factory=set)
     """Rows whose occupants were read through `foreign_consumers`; the answers depend on them."""
 
@@ -194,6 +196,8 @@ class TerrainView:
 
     def names_text(self, names: frozenset[str]) -> str:
         """The names as shown in texts."""
+        if self.exact_names:
+            return ", ".join(sorted(names))
         return said_names(self.terrain.topology, names)
 
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:

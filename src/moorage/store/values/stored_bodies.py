@@ -280,6 +280,7 @@ EXPLANATION: Final = record(
             elements=each(record(Element)),
             needs=each(PLAIN),
             facts=each(each(PLAIN)),
+            exact_needs=each(PLAIN),
         )
     ),
     relaxations=each(record(Relaxation, change=record(EnsembleChange, before=VALUE, after=VALUE))),
