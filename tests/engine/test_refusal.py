@@ -6,7 +6,7 @@ import pytest
 
 from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.errors import Busy
-from moorage.domain.explain import Element, Stage
+from moorage.domain.explain import Element, Fact, Stage
 from moorage.domain.period import Duration
 from moorage.domain.placement import Place
 from moorage.domain.topology import EMPTY
@@ -51,7 +51,7 @@ def test_story_a_comes_out_as_printed() -> None:
     (conflict,) = found.conflicts
     assert conflict.elements == (Element("policy", "db-ha"),)
     assert conflict.needs == ("4 racks for 4 x db (max 1 per rack)",)
-    assert conflict.facts == (("racks usable for m1.xlarge", 3, 4),)
+    assert conflict.facts == (Fact("racks usable for m1.xlarge", 3, 4),)
     assert conflict.minimal
     assert [(one.cost, str(one.change)) for one in found.relaxations] == [
         (1, "db-ha keep 3->2"),
@@ -67,7 +67,7 @@ def test_a_shortage_is_told_in_resources() -> None:
     assert found.stage is Stage.STATIC
     assert found.conflicts[0].elements == (Element("resources", "a"),)
     assert found.conflicts[0].needs == ("3 VCPU for each of 4 x a",)
-    assert found.conflicts[0].facts == (("places of 3 VCPU on hosts usable for a", 3, 4),)
+    assert found.conflicts[0].facts == (Fact("places of 3 VCPU on hosts usable for a", 3, 4),)
     assert [str(one.change) for one in found.relaxations] == ["a count 4->3"]
 
 
@@ -75,7 +75,7 @@ def test_what_hosts_share_is_free_once() -> None:
     nodes = [Node(f"h{i}", f"h{i}", {"CPU": 9}) for i in range(3)]
     pool = Node("pool", None, {"DISK": 5}, lends_to=("h0", "h1", "h2"))
     found = why(stated([*nodes, pool], [(Role("a", {"CPU": 1, "DISK": 2}), 3)]))
-    assert found.conflicts[0].facts == (("DISK free on hosts usable for a", 5, 6),)
+    assert found.conflicts[0].facts == (Fact("DISK free on hosts usable for a", 5, 6),)
     assert [str(one.change) for one in found.relaxations] == ["a count 3->2"]
 
 
@@ -188,7 +188,7 @@ def test_who_breaks_a_policy_by_standing_is_told() -> None:
     (need,) = conflict.needs
     told = "2 hosts for 2 x a (max 1 per host) elsewhere; a[0] and a[1] break it where they stand"
     assert need == f"{told}, and nothing may make that worse"
-    assert conflict.facts == (("hosts usable for a", 1, 2),)
+    assert conflict.facts == (Fact("hosts usable for a", 1, 2),)
 
 
 @pytest.mark.parametrize(("hosts", "fits"), [(2, False), (3, True)])
@@ -207,7 +207,7 @@ def test_what_is_needed_beside_those_who_stand_together_is_enough(
         return
     (conflict,) = why(built).conflicts
     assert conflict.needs[0].startswith("2 hosts for 2 x a (max 1 per host) elsewhere; ")
-    assert conflict.facts == (("hosts usable for a", 1, 2),)
+    assert conflict.facts == (Fact("hosts usable for a", 1, 2),)
 
 
 def test_hosts_that_several_names_of_a_ban_leave_are_counted_once() -> None:
@@ -216,7 +216,7 @@ def test_hosts_that_several_names_of_a_ban_leave_are_counted_once() -> None:
     )
     old = statement("old", "ban", "a", domains=["h0"], traits=["CUSTOM_1", "CUSTOM_2"])
     (conflict,) = why(build_on_terrain(request({"a": (3, {"VCPU": 1})}, [old]), fleet)).conflicts
-    assert conflict.facts == (("VCPU free on hosts usable for a", 2, 3),)
+    assert conflict.facts == (Fact("VCPU free on hosts usable for a", 2, 3),)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_only_the_classes_that_bind_are_told() -> None:
     size = {"VCPU": 5, "MEMORY_MB": 1, "DISK_GB": 1}
     (conflict,) = why(build_on_terrain(request({"a": (2, size)}), fleet)).conflicts
     assert conflict.needs == ("5 VCPU for each of 2 x a",)
-    assert conflict.facts == (("VCPU free on hosts usable for a", 8, 10),)
+    assert conflict.facts == (Fact("VCPU free on hosts usable for a", 8, 10),)
 
 
 HARD = [

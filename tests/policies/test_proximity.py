@@ -137,7 +137,9 @@ def test_tiers_that_need_more_others_than_there_are_contradict_each_other() -> N
         statement(name, type_, *members.split(), **given)
         for name, (type_, members, given) in (("near", NEAR), ("wide", SPREAD))
     ]
-    with pytest.raises(Contradiction, match="one of 2 x cache in every rack that has any of 3 x app") as refused:
+    with pytest.raises(
+        Contradiction, match="one of 2 x cache in every rack that has any of 3 x app"
+    ) as refused:
         refuse_contradictions(asked.roles, asked.members, stated)
     assert set(refused.value.policies) == {"near", "wide"}
 

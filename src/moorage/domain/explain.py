@@ -82,19 +82,19 @@ _BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed"})
 
 _CLOSED_HOSTS: Final = MappingProxyType(
     {
-        "exclusive": "hosts that other ensembles keep to themselves",
-        "disabled": "disabled hosts",
+        "exclusive": "{} that other ensembles keep to themselves",
+        "disabled": "disabled {}",
         "away": "servers on hosts that are planned to be away",
-        "out-of-service": "hosts without capacity for servers",
-        "availability_zone": "hosts outside the availability zone",
-        "failed": "hosts on which a build failed",
+        "out-of-service": "{} without capacity for servers",
+        "availability_zone": "{} outside the availability zone",
+        "failed": "{} on which a build failed",
     }
 )
 
 
-def closed_hosts_named(reason: str) -> str:
-    """The phrase for hosts that are closed for this reason."""
-    return _CLOSED_HOSTS.get(reason, f"hosts closed for the reason {reason}")
+def closed_hosts_named(reason: str, what: str) -> str:
+    """The phrase for hosts or pools (`what` they are) that are closed for this reason."""
+    return _CLOSED_HOSTS.get(reason, f"{{}} closed for the reason {reason}").format(what)
 
 
 @dataclass(frozen=True, slots=True)

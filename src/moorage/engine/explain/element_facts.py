@@ -9,8 +9,8 @@ import numpy as np
 
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.engine.explain.conflict_classes import groups_key
-from moorage.engine.explain.conflict_facts import Binding, giver
 from moorage.engine.explain.elements import AGGREGATES, CLOSED, DEVICES, POLICY, RESOURCES, TRAITS
+from moorage.engine.explain.usable_hosts import giver_of
 from moorage.engine.joint.domain_counters import closed_domains
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.engine.joint.problem_index import index_problem
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.explain import Element
+    from moorage.engine.explain.conflict_facts import Binding
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
     from moorage.policies.rules import PolicyRule
@@ -65,14 +66,14 @@ def _devices(role: Role, binding: Binding) -> str:
 
 def _aggregates(role: Role, _: Binding) -> str:
     groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
-    return f"{giver(role)}s of aggregate {groups}" if groups else f"any {giver(role)}s"
+    return f"{giver_of(role)}s of aggregate {groups}" if groups else f"any {giver_of(role)}s"
 
 
 def _traits(role: Role, _: Binding) -> str:
     has = ["|".join(sorted(one)) for one in role.required] + sorted(role.root_required)
     parts = [f"with {', '.join(has)}"] if has else []
     parts += [f"without {', '.join(sorted(role.forbidden))}"] if role.forbidden else []
-    return f"{giver(role)}s {' and '.join(parts)}" if parts else f"any {giver(role)}s"
+    return f"{giver_of(role)}s {' and '.join(parts)}" if parts else f"any {giver_of(role)}s"
 
 
 _DEMANDS: Final = MappingProxyType(

@@ -10,19 +10,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from moorage.domain.explain import Element, closed_hosts_named
 from moorage.engine.joint.build import build_on_terrain, policy_view_of
 from moorage.engine.joint.host_filters import reason_of
+from moorage.engine.joint.problem import mask_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
 
     from moorage.domain.ensembles import Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.policy_view import TerrainView
+
+    Bools: TypeAlias = NDArray[np.bool_]
 
 POLICY = "policy"
 RESOURCES = "resources"
@@ -44,7 +51,7 @@ def elements(built: BuiltProblem) -> tuple[Element, ...]:
     moving = {member.role for member in request.members if member not in request.fixed}
     roles = [role for role in request.roles if role.name in moving]
     return (
-        *dict.fromkeys(_closed_element(key) for key, uuids in built.closed.items() if uuids),
+        *dict.fromkeys(_closed_elements(built).values()),
         *(Element(RESOURCES, one) for one in _with_choice(roles, lambda role: role.resources)),
         *(Element(DEVICES, one) for one in _with_choice(roles, lambda role: role.groups)),
         *(Element(AGGREGATES, one) for one in _with_choice(roles, lambda role: role.member_of)),
@@ -96,12 +103,31 @@ def request_without(built: BuiltProblem, aside: Elements) -> EnsembleRequest:
 
 def remaining_closed_hosts(built: BuiltProblem, aside: Elements) -> dict[str, frozenset[str]]:
     """The closed hosts that remain without these elements."""
-    return {key: uuids for key, uuids in built.closed.items() if _closed_element(key) not in aside}
+    known = _closed_elements(built)
+    return {key: uuids for key, uuids in built.closed.items() if known.get(key) not in aside}
 
 
-def _closed_element(key: str) -> Element:
-    """The element of one key of `BuiltProblem.closed`."""
-    return Element(CLOSED, closed_hosts_named(reason_of(key)))
+def closed_hosts(built: BuiltProblem, one: Element) -> Bools:
+    """[H] the closed hosts for which an element stands."""
+    rows = built.terrain.row_of
+    uuids = (
+        u for key, each in _closed_elements(built).items() if each == one for u in built.closed[key]
+    )
+    return mask_of([rows[uuid] for uuid in uuids if uuid in rows], built.terrain.host_count)
+
+
+def _closed_elements(built: BuiltProblem) -> dict[str, Element]:
+    """The element of each key of `BuiltProblem.closed` that has any hosts."""
+    pools = {built.terrain.uuids[row] for row in np.flatnonzero(built.terrain.pools).tolist()}
+    what: dict[str, set[str]] = {}
+    for key, uuids in built.closed.items():
+        nouns = what.setdefault(reason_of(key), set())
+        nouns |= ({"hosts"} if uuids - pools else set()) | ({"pools"} if uuids & pools else set())
+    return {
+        key: Element(CLOSED, closed_hosts_named(reason, " and ".join(sorted(what[reason]))))
+        for key, uuids in built.closed.items()
+        if uuids and (reason := reason_of(key))
+    }
 
 
 def _names_traits(role: Role) -> bool:

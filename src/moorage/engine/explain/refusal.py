@@ -139,11 +139,17 @@ def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Sta
 
 def _conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
     classes = binding_classes(built, core, oracle)
+    exact = replace(built, policy_view=replace(built.policy_view, exact_names=True))
+    needs, exact_needs = (
+        tuple(demand_text(one_view, one, classes) for one in core.elements)
+        for one_view in (built, exact)
+    )
     return Conflict(
         elements=core.elements,
-        needs=tuple(demand_text(built, one, classes) for one in core.elements),
+        needs=needs,
         facts=conflict_facts(built, core.elements, classes),
         minimal=core.minimal,
+        exact_needs=() if exact_needs == needs else exact_needs,
     )
 
 

@@ -1,0 +1,68 @@
+"""How many hosts each element of a conflict leaves to members by itself, where all leave none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.explain import Element, Fact
+from moorage.engine.explain.elements import (
+    AGGREGATES,
+    CLOSED,
+    DEVICES,
+    POLICY,
+    RESOURCES,
+    TRAITS,
+    closed_hosts,
+    without_elements,
+)
+from moorage.engine.explain.usable_hosts import UsableHosts, described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.ensembles import MemberName
+
+_MEETING: Final = {
+    RESOURCES: "with room for one",
+    TRAITS: "that meet the traits of",
+    AGGREGATES: "in the aggregates of",
+    DEVICES: "with the devices of one",
+}
+"""Kind of an element of a role -> how hosts that meet it are told."""
+
+
+def narrowing_facts(
+    usable: UsableHosts, core: Sequence[Element], members: Sequence[MemberName]
+) -> Iterator[Fact]:
+    """The number of hosts that each element leaves to the members of a role by itself.
+
+    Of closed hosts their number. A single element of the request is told by what is left.
+    """
+    built, first = usable.built, members[0]
+    concerned = [one for one in core if _concerns(usable, one, first)]
+    if len(concerned) < 2 and not any(one.kind == CLOSED for one in concerned):  # noqa: PLR2004
+        return
+    role = built.request.role_of(first)
+    giver = usable.giver(members)
+    for one in concerned:
+        if one.kind == CLOSED:
+            yield Fact(one.said, int((closed_hosts(built, one) & built.of_kind).sum()), None)
+            continue
+        alone = UsableHosts(without_elements(built, frozenset(core) - {one}))
+        whole = f"{giver}s that {one.name} allows for {usable.who(members)}"
+        if one.kind == POLICY:
+            yield Fact(whole, int(alone.left(members).sum()), None)
+            continue
+        masks = alone.of_choices(first)
+        for choice, mask in enumerate(masks):
+            which = f" (alternative {choice})" if len(masks) > 1 else ""
+            yield Fact(f"{giver}s {_MEETING[one.kind]} {role.name}{which}", int(mask.sum()), None)
+
+
+def _concerns(usable: UsableHosts, one: Element, member: MemberName) -> bool:
+    if one.kind == CLOSED:
+        return bool((closed_hosts(usable.built, one) & usable.built.of_kind).any())
+    if one.kind == POLICY:
+        posted = (each for each in usable.required if each.policy == one.name)
+        return any(member in map(described, each.members) for each in posted)
+    return one.name == member.role
