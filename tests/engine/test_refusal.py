@@ -6,7 +6,7 @@ import pytest
 
 from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.errors import Busy
-from moorage.domain.explain import Element, Fact, Stage
+from moorage.domain.explain import Element, Explanation, Fact, Stage
 from moorage.domain.period import Duration
 from moorage.domain.placement import Place
 from moorage.domain.topology import EMPTY
@@ -291,3 +291,10 @@ def test_the_same_question_gets_the_same_answer(seed: int) -> None:
     solver = Portfolio(CpSat())
     first, second = (explain(built, solver, remaining=lambda: 30.0, seed=seed) for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize("stage", list(Stage))
+def test_a_refusal_without_a_conflict_is_told_without_the_name_of_a_stage(stage: Stage) -> None:
+    told = Explanation("e", "infeasible", stage, 0, 1)
+    assert " " in told.shortly
+    assert not told.shortly.startswith(str(stage))

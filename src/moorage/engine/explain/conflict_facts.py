@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -122,7 +123,7 @@ class _Lacking:
             if (level := getattr(rule.policy, "level", None))
         }
         noun = levels.pop() if len(self.core) == 1 and len(levels) == 1 else None
-        for role, some in groups.items():
+        for role, some in islice(groups.items(), _MOST_FACTS):
             scarce = tuple(self._too_few_devices(role, len(some)))
             yield from () if scarce else narrowing_facts(self.usable, self.core, some)
             where = f"{noun or self.usable.giver(some)}s usable for {self.usable.who(some)}"

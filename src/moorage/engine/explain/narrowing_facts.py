@@ -29,6 +29,8 @@ _MEETING: Final = {
     DEVICES: "with the devices of one",
 }
 """Kind of an element of a role -> how hosts that meet it are told."""
+_MOST_ELEMENTS: Final = 8
+"""Elements that are told one by one at most; each takes building the problem once more."""
 
 
 def narrowing_facts(
@@ -40,7 +42,9 @@ def narrowing_facts(
     """
     built, first = usable.built, members[0]
     concerned = [one for one in core if _concerns(usable, one, first)]
-    if len(concerned) < 2 and not any(one.kind == CLOSED for one in concerned):  # noqa: PLR2004
+    single = len(concerned) < 2 and not any(one.kind == CLOSED for one in concerned)  # noqa: PLR2004
+    # More are no minimal conflict, as those that counting alone has shown.
+    if single or len(concerned) > _MOST_ELEMENTS:
         return
     role = built.request.role_of(first)
     giver = usable.giver(members)
