@@ -53,6 +53,7 @@ def shrinkings(draw: st.DrawFn, *, rules: int = 3) -> Shrinking:
         Placement(FLEET, placed),
         {role: draw(st.integers(0, size)) for role, size in sizes.items()},
         draw(st.permutations(members)),
+        [one for one in members if one not in placed],
     )
 
 
@@ -65,13 +66,23 @@ def choices(one: Shrinking) -> Iterator[frozenset[MemberName]]:
         yield frozenset(name for names in some for name in names)
 
 
+def placed_edges(
+    one: Shrinking, statement: PolicyStatement, gone: frozenset[MemberName]
+) -> Iterator[tuple[MemberName, ...]]:
+    """Who has a place of each edge of the members that stay; of a zip the edges that all have."""
+    every = [name for name in (*one.placement.hosts, *one.unplaced) if name not in gone]
+    for edge in edges(statement, one.roles, every):
+        some = tuple(name for name in edge if name in one.placement.hosts)
+        if some and (some == edge or not statement.zip):
+            yield some
+
+
 def broken(one: Shrinking, gone: frozenset[MemberName]) -> dict[str, int]:
     """Required policy -> its violations, by the policies' meanings."""
-    stay = [name for name in one.placement.hosts if name not in gone]
     return {
         rule.statement.name: sum(
             violation.amount
-            for edge in edges(rule.statement, one.roles, stay)
+            for edge in placed_edges(one, rule.statement, gone)
             for violation in rule.policy.violations(edge, one.placement)
         )
         for rule in one.rules
@@ -154,3 +165,14 @@ def test_many_leave_at_once() -> None:
         )
     )
     assert (len(found.gone), found.broken, found.proved) == (250, (), False)
+
+
+def test_a_zip_pairs_members_with_those_without_a_place() -> None:
+    """Without a[0], which has no place, a[1] would be beside b[0], in another rack."""
+    a, b = ([MemberName(role, n) for n in range(2)] for role in "ab")
+    pair = statement("pair", "proximity", "a", "b", zip_=True, level="rack")
+    placement = Placement(FLEET, {a[1]: 0, b[0]: 1, b[1]: 3})
+    rules = [PolicyRule(pair, parse(pair), ())]
+    choice = choose_members(Shrinking(ROLES, rules, placement, {"a": 1}, a, [a[0]]))
+    assert choice.gone == (a[1],)
+    assert not choice.broken

@@ -15,8 +15,9 @@ from math import comb, prod
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
-from moorage.domain.ensembles import KEEPING, edges
+from moorage.domain.ensembles import KEEPING, MemberSelection, edges
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.policies.rules import edges_among
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -46,16 +47,20 @@ class Shrinking:
     """Role -> how many of its members leave."""
     order: Sequence[MemberName]
     """Members that may leave: those first that leave rather than others."""
+    unplaced: Collection[MemberName] = ()
+    """Members without a place, of which nothing is judged; a zip pairs them with others."""
 
     def judged(self, gone: Collection[MemberName]) -> Judgement:
         """What the policies say of the members that stay."""
-        stay = [name for name in self.placement.hosts if name not in gone]
+        every = [one for one in (*self.placement.hosts, *self.unplaced) if one not in gone]
+        stay = self.placement.hosts.keys() - set(gone)
+        selection = MemberSelection(self.roles, every)
         required: dict[str, int] = {}
         penalty = 0
         for rule in self.rules:
             amount = sum(
                 violation.amount
-                for edge in edges(rule.statement, self.roles, stay)
+                for edge in edges_among(rule.statement, selection.edges(rule.statement), stay)
                 for violation in rule.policy.violations(edge, self.placement)
             )
             if rule.statement.weight is None:
@@ -112,7 +117,7 @@ def choose_members(shrinking: Shrinking) -> ShrinkChoice:
 
 def _concerned(shrinking: Shrinking) -> list[PolicyRule]:
     """The policies about roles that shrink; the others stay as they are."""
-    members = list(shrinking.placement.hosts)
+    members = (*shrinking.placement.hosts, *shrinking.unplaced)
     return [
         rule
         for rule in shrinking.rules

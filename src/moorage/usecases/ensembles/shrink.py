@@ -165,7 +165,8 @@ def leaving_members(
     order = _leaving_order(ensemble, reduction, member_places, counts)
     _check_enough(order, counts)
     rules, placement = standing_policies(snapshot, ensemble, member_places, SETTLING)
-    choice = choose_members(Shrinking(ensemble.roles, rules, placement, counts, order))
+    unplaced = [one.name for one in ensemble.members if one.name not in placement.hosts]
+    choice = choose_members(Shrinking(ensemble.roles, rules, placement, counts, order, unplaced))
     names = frozenset(choice.gone)
     if choice.broken and kept:
         rest = broken_policies(snapshot, without_members(ensemble, set(names)), SETTLING)
