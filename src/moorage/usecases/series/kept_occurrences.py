@@ -288,7 +288,7 @@ def _of_occurrence(slot: Slot, refusal: QuotaExceeded) -> QuotaExceeded:
 
 def _shortly(why: Explanation) -> str:
     """The refusal in short, such as `time: lease L1 from ...`."""
-    return why.shortly if why.conflicts else f"{why.verdict} ({why.stage})"
+    return why.shortly if why.conflicts else f"{why.verdict}: {why.shortly}"
 
 
 def _prefers(ensemble: Ensemble) -> bool:
