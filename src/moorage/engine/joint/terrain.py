@@ -202,7 +202,7 @@ class Terrain:
         return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
 
     def rows_with(self, forbids: Forbids, without: frozenset[str]) -> Bools:
-        """[H] hosts with a forbidden occupant, whoever is in `without` (consumers)."""
+        """[H] hosts with a forbidden occupant, apart from the consumers in `without`."""
         if self.occupied is not None:
             return self.occupied(forbids, without)
         return np.array(

@@ -173,8 +173,8 @@ class Snapshot(LedgerColumns):
     def locations(self) -> ServerLocations:
         """The location of every provider now: its root, or the host of the server that offers it.
 
-        Whoever asks for the traits, the aggregates, the domains or the state of the place where
-        something stands asks its location; a provider's own traits are those of what it gives.
+        Where something stands, traits, aggregates, domains and state are those of its location; a
+        provider's own traits are those of what it gives.
         """
         kept = self.cache.get("locations")
         if not isinstance(kept, ServerLocations) or not kept.hold_in(self):
@@ -243,7 +243,7 @@ class Snapshot(LedgerColumns):
     def roots_with(
         self, forbids: Forbids, period: Period, *, without: frozenset[str] = frozenset()
     ) -> Bools:
-        """[P] roots in whose tree an occupant of `period` is forbidden, whoever is in `without`.
+        """[P] roots in whose tree an occupant of `period` is forbidden, without those in `without`.
 
         And hosts of such server providers. The period begins now or later.
         """

@@ -57,7 +57,7 @@ def footprint(changeset: Changeset) -> Footprint:
     found = Footprint(relied=set(changeset.relies_on))
     if changeset.exclusive_revision is not None:
         found.relied.add(EXCLUSIVE)
-    # Whoever changes the topology is alone; to rely on it, it is enough not to be.
+    # A commit that changes the topology runs alone; one that relies on it need not.
     for change in changeset.changes:
         note = _NOTES.get(type(change))
         if note is None:

@@ -136,7 +136,7 @@ TOGETHER: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
 _PURGES: Final = frozenset(
     {changes.PutBookings, changes.DropBookings, changes.PutDecision, changes.PutClaim}
 )
-"""Changes of holds: whoever comes with one sweeps the lapsed ones out."""
+"""Changes of holds: a commit with one deletes lapsed holds, too."""
 
 _FORGET = delete(tables.consumers).where(
     tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True)),

@@ -100,7 +100,7 @@ def _form(provider: ResourceProvider) -> tuple[object, ...]:
 
 
 def _check_standing(batch: Batch, changeset: Changeset) -> None:
-    """Whoever was to stay put stands where they stood."""
+    """Check that the consumers of `standing` have bookings where they had."""
     now: dict[str, set[str]] = {}
     for some in chunks(changeset.standing):
         for consumer, provider in batch.connection.execute(_STANDING, {"some": some}):

@@ -88,7 +88,7 @@ BOOKED = (
     .where(_b.provider.in_(bindparam("providers", expanding=True)))
     .group_by(_b.provider, _b.resource_class, _BEGUN, _b.end_at, _b.lapses_at, _b.state)
 )
-"""Not what lives at an instant, for that is not known yet, but what lives when can be told of."""
+"""Bookings with their times: the instant of the commit, which says which are live, comes later."""
 _LOCATIONS: Final = (
     select(_b.consumer, _p.offered_by, *_DOWN)
     .join(tables.providers, _p.uuid == _b.provider)

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _lasting: Final = Lasting()
 
 WAIT: Final = 30.0
-"""Seconds a writer waits for its turn before it is told to come again."""
+"""Seconds a writer waits for its turn before it is refused as Busy."""
 AWAY: Final = 5.0
 """Seconds to wait for a database that is away before telling the caller to come again."""
 CONFLICT: Final = RetryPolicy(0.02, growth=1.0, jitter=1.0, attempts=8)

@@ -1,9 +1,9 @@
 """Reads events in commit order, without missing any (ADR-0007).
 
 An event's position is its commit's revision and a number in it. Where writers come one at a time,
-whoever sees a revision sees all before it. On PostgreSQL a commit's revision is its transaction's
-number, and a lower one may end later: there only what is below every transaction that still runs
-is shown, since nothing can come before that any more.
+a reader that sees a revision sees all before it. On PostgreSQL a commit's revision is its
+transaction's number, and a lower one may end later: there only what is below every transaction that
+still runs is shown, since nothing can come before that any more.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ class VisibleLog:
         """See `Log`. One commit at a time of those that count what a project holds.
 
         In the database they would wait for each other as well, but each with a connection, and in
-        the way of whoever wants to be alone.
+        the way of commits that run alone.
         """
         for one in changeset.changes:
             if isinstance(one, BoundHeld | BoundOffers | BoundStored):

@@ -202,7 +202,7 @@ class SqliteBackend:
             lent.close()
 
     def _write_connection(self) -> Any:  # noqa: ANN401 - the driver's own
-        """The connection of whoever writes alone: the pages it knows stay true between writes."""
+        """The connection of a single writer: its page cache stays valid between writes."""
         if self._writes is None:
             lent = self._borrowed()
             self._writes = lent.driver_connection

@@ -38,7 +38,7 @@ class WriterLock:
         self._waits = False
         """Whether a thread waits for the file's lock."""
         self._wanted: Event | None = None
-        """Set when that thread has the lock, for whoever waits for it."""
+        """Set when that thread has the lock; threads that wait for this are woken."""
 
     def __enter__(self) -> None:
         """Wait for the lock.
@@ -94,7 +94,7 @@ class WriterLock:
         return True
 
     def _wait(self) -> None:
-        """Wait for the lock, for as long as that takes, and hand it to whoever wants it."""
+        """Wait for the lock, for as long as that takes, and hand it to the next thread."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         with self._mutex:
             self._waits = False

@@ -1,6 +1,6 @@
 """Take over Nova's server groups: an ensemble for each, with its running servers as members.
 
-A group's ensemble has the group's id, so that whoever knows the group by it finds the ensemble. It
+A group's ensemble has the group's id, so that clients that know it find the ensemble. It
 is repeated at any time: servers that have come are added, and those that are gone are left out.
 """
 

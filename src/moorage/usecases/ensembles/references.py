@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST: Final = 20
 """Other ensembles to which the policies of one may refer: all are read with it."""
 _TOLD: Final = 5
-"""Ids that are told of ensembles with one name."""
+"""Ids that an error lists of ensembles with one name."""
 
 
 def with_references(

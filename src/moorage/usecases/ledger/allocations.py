@@ -224,7 +224,7 @@ def _commit_writes(
 ) -> Committed:
     """Write allocations; preemptible servers end in time for leases that need their hosts.
 
-    `told` are changes that are written with them.
+    `told` are further changes in the same commit.
 
     Raises:
         WrongState: a host is exclusive to others, or a member would break required policies.

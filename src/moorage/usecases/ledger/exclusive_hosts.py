@@ -146,7 +146,7 @@ class _Arrival:
                     ]
                 )
                 if closed[list(self.had)].any():
-                    continue  # the domain is shared already, whoever refused it then
+                    continue  # the domain is shared already
                 for row in self.entered:
                     if closed[row]:
                         yield self._broken(owner, statement, row, default)

@@ -1,6 +1,6 @@
 """Leases that may be moved before their start, and the changes that move one.
 
-Offers move as leases do: what is offered is a window, and its hosts are told to nobody. A lease
+Offers move as leases do: what is offered is a window, and its hosts are shown to nobody. A lease
 does not move if its places are bound, if it asks for devices, or if it is exclusive.
 """
 
@@ -84,7 +84,7 @@ class LeaseMove(Concession):
     def ends(
         self,
         env: Environment,
-        proposal: Proposal,  # noqa: ARG002 - whoever it moves for
+        proposal: Proposal,  # noqa: ARG002 - the same for every request
         decision: Decision,
     ) -> Iterator[Change]:
         """The early ends of displaced consumers, with their warnings."""

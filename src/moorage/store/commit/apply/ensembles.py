@@ -203,7 +203,7 @@ def _is_exclusive(batch: Batch, ensemble_id: str) -> bool:
 
 
 def _list_exclusive(batch: Batch, ensemble_id: str, *, kept: bool, keeps: bool) -> None:
-    """Say whether an ensemble keeps others out; whoever relies on all that do sees it move."""
+    """Say whether an ensemble keeps others out; which conflicts with reliance on all that do."""
     mine = {"of": ensemble_id}
     if keeps and not kept:
         batch.connection.do(_NEW_EXCLUSIVE, {"ensemble_id": ensemble_id})
@@ -436,13 +436,13 @@ def put_explanation(batch: Batch, change: PutExplanation) -> None:
 
 
 TELL_AGAIN: Final = MINUTE
-"""For so long the same refusal of a project is told once."""
+"""The time in which one event is written for equal refusals of a project."""
 TELL_MOST: Final = 10
-"""So many refusals of a project are told in that time."""
+"""Refusals of a project for which an event is written in that time, at most."""
 
 
 def _untold(batch: Batch, project_id: str, name: str, why: Explanation) -> int | None:
-    """How many refusals of a project were not told since the last one that was.
+    """Refusals of a project without an event since the last one that has one.
 
     None: this one is not told, either: the same was just now, or many others were.
     """
