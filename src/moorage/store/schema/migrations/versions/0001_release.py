@@ -1,8 +1,8 @@
 """The schema of the first release, 0.1.0, on SQLite, PostgreSQL and MariaDB.
 
-A copy of `tables.py` as it was then, and what only one database has: on PostgreSQL the function
+A copy of `tables` as they were then, and what only one database has: on PostgreSQL the function
 that takes a commit's locks, on SQLite the guard of `ledger.revision`. To create the metadata of
-`tables.py` itself would need no copy, but would make the tables of today: every later migration
+`tables` itself would need no copy, but would make the tables of today: every later migration
 would meet its own columns already. So nothing here is imported from Moorage, and nothing here
 changes any more. Later migrations are operations of Alembic's.
 

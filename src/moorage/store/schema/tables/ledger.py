@@ -34,11 +34,7 @@ from moorage.store.schema.columns import (
     partial_index,
     text_column,
 )
-from moorage.store.schema.event_tables import dead_letters, event_starts, events, subscriptions
 from moorage.store.schema.naming import metadata
-
-__all__ = ["dead_letters", "event_starts", "events", "metadata", "subscriptions"]
-"""What is defined elsewhere, and is read here with the other tables."""
 
 HAS_END = "end_at < 9223372036854775807"
 """Bookings with a declared end. As a text: what a query asks must look like what is indexed."""
