@@ -132,3 +132,14 @@ def test_minimal_conflicts_are_shown_before_the_bookings_in_the_way(service: Ser
     (other,) = why["more_conflicts"]
     assert not other["minimal"]
     assert other["conflict"][0]["booked"].startswith("lease L1 from")
+
+
+def test_racks_that_a_fence_names_are_named_to_operators(service: Service) -> None:
+    fence = {"name": "inside", "type": "fence", "members": ["db"], "domains": ["r1"]}
+    two = [{"name": "db", "count": 2, "flavor": "m1.xlarge"}]
+    why = refuse(service, members=two, policies=[*APART, fence], caller=OPERATOR)
+    kept = service.call("GET", f"/explanations/{why['id']}", caller=OPERATOR).json["explanation"]
+    for told_of in (why, kept):
+        needs = {one["policy"]: one["needs"] for one in told_of["conflict"] if "policy" in one}
+        assert needs["inside"] == "hosts in r1 for 2 x db"
+        assert needs["apart"] == "2 racks for 2 x db (max 1 per rack)"
