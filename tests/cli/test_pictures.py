@@ -222,7 +222,7 @@ def test_places_that_are_gone_are_not_held() -> None:
     some = structs.replace(DECISION, status="held", withdrawn=["db[0]"], assignments=places)
     assert " held until " in decision_text.held(some)[0]
     assert decision_text.held(some)[0].endswith(", but what gave the places of db[0] was deleted")
-    none = structs.replace(some, assignments=[])
+    none = structs.replace(some, assignments=[], status="released")
     assert "held until" not in decision_text.held(none)[0]
     assert "holds nothing: what gave the places of db[0] was deleted" in decision_text.held(none)[0]
 

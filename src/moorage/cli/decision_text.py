@@ -56,10 +56,7 @@ def decided(decision: Decision) -> str:
 
 def held(decision: Decision) -> list[str]:
     """The parts of a line about a decision."""
-    name = f"decision {short(decision.id or '?')} {decision.status}"
-    if decision.status == "held":
-        name = f"decision {short(decision.id or '?')} {_kept(decision)}"
-    parts = [name]
+    parts = [f"decision {short(decision.id or '?')} {_kept(decision)}"]
     parts += stay(decision)
     if decision.policies:
         parts.append(policies(decision))
@@ -105,12 +102,13 @@ def ends(members: Iterable[Member | Assignment]) -> bool:
 
 
 def _kept(decision: Decision) -> str:
-    """`held until 09:10:00Z`; of places that were withdrawn, that they are gone."""
-    until = f"held until {held_until(decision)}"
-    if not decision.withdrawn:
-        return until
+    """`held until 09:10:00Z` or another status; of places that were withdrawn, that they are gone."""
+    held = decision.status == "held"
+    status = f"held until {held_until(decision)}" if held else decision.status
+    if not decision.withdrawn or decision.status not in {"held", "released"}:
+        return status
     lost = f"what gave the places of {', '.join(decision.withdrawn)} was deleted"
-    return f"{until}, but {lost}" if decision.assignments else f"holds nothing: {lost}"
+    return f"{status}, but {lost}" if decision.assignments else f"holds nothing: {lost}"
 
 
 def held_until(decision: Decision) -> str:

@@ -227,6 +227,17 @@ class Decision:
             return decision_after(self.state, DecisionStep.LAPSE)
         return self.state
 
+    def told_at(self, now: Instant) -> DecisionState:
+        """The state to tell at `now`: a hold of which no place is left is released.
+
+        What is stored stays held: until its end, members that lost their places may be placed anew,
+        and new ones may join.
+        """
+        state = self.state_at(now)
+        if state is DecisionState.HELD and not self.places:
+            return decision_after(state, DecisionStep.RELEASE)
+        return state
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

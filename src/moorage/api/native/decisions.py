@@ -183,7 +183,7 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
         ensemble_id=decision.ensemble_id,
         ensemble_generation=decision.ensemble_generation,
         project_id=decision.project_id,
-        status=decision.state_at(now).value,
+        status=decision.told_at(now).value,
         expires_at=instant(decision.expires_at),
         hold=format_duration(decision.hold),
         renewals=decision.renewals,
