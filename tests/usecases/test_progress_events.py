@@ -11,13 +11,15 @@ from moorage.domain import search_progress
 from moorage.domain.changes import Changeset, Committed, PutEvent
 from moorage.domain.errors import Busy
 from moorage.domain.events import Event
+from moorage.domain.idempotency import record_id
 from moorage.domain.subscriptions import Subscription, SubscriptionFilter
 from moorage.engine.joint.problem import Outcome, Problem
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OTHER, Service
 
-ID = "7f1c9a52-5a1e-4c55-9b7a-2f4f4b1f6f01"
+KEY = "7f1c9a52-5a1e-4c55-9b7a-2f4f4b1f6f01"
+ID = record_id(KEY, "project-a")
 MEMBERS = [{"name": "web", "count": 3, "flavor": "m1.small"}]
 
 
@@ -66,7 +68,7 @@ def slow(service: Service) -> Iterator[Slow]:
 
 
 def decided(service: Service, query: str = "", **decide: Any) -> Any:
-    body = {"id": ID, "name": "shop", "members": MEMBERS}
+    body = {"id": KEY, "name": "shop", "members": MEMBERS}
     decide = {"time_limit": "PT10S", **decide}
     answer = service.call("POST", f"/ensembles{query}", {"ensemble": body | {"decide": decide}})
     assert answer.status_code in {200, 201}, answer.text
@@ -90,6 +92,7 @@ def test_a_long_search_tells_its_best_cost_and_bound(service: Service, slow: Slo
         "gap": None,
         "elapsed_ms": 1500,
         "time_limit_ms": 10_000,
+        "name": "shop",
         "lease": None,
     }
     assert second["body"] == first["body"] | {"value": 12, "gap": 0.25, "elapsed_ms": 3500}

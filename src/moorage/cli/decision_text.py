@@ -102,7 +102,7 @@ def ends(members: Iterable[Member | Assignment]) -> bool:
 
 
 def _kept(decision: Decision) -> str:
-    """`held until 09:10:00Z` or another status; of places that were withdrawn, that they are gone."""
+    """`held until 09:10:00Z` or another status; also that places are gone, and why."""
     held = decision.status == "held"
     status = f"held until {held_until(decision)}" if held else decision.status
     if not decision.withdrawn or decision.status not in {"held", "released"}:

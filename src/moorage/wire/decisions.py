@@ -196,8 +196,8 @@ class Decision(Struct, frozen=True):
     ensemble_generation: int
     project_id: str
     status: str
-    """`held`, `confirmed`, `closed`, `expired`, `released` or `superseded`; a hold of which no place
-    is left is `released`."""
+    """`held`, `confirmed`, `closed`, `expired`, `released` or `superseded`; a hold of which no
+    place is left is `released`."""
     expires_at: str | None
     hold: str
     renewals: int

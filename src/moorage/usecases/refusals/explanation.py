@@ -66,7 +66,7 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
             explanation,
             built.request.project_id,
             dumps_request(built).decode(),
-            request=identity.key,
+            request=identity.name if identity.digest else None,
             digest=identity.digest or None,
             keep=env.limits.explanations,
             asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
@@ -119,11 +119,11 @@ def _known_refusal(
     env: Environment, caller: Caller, identity: RequestIdentity
 ) -> Infeasible | None:
     """The stored refusal of the same request with the id its client gave; None: there is none."""
-    if identity.key is None:
+    if not identity.digest:
         return None
     try:
         explanation, _, _ = env.store.refusal(
-            identity.key, project_id=caller.project_id, digest=identity.digest
+            identity.name, project_id=caller.project_id, digest=identity.digest
         )
     except NotFound:
         return None
