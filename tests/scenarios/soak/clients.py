@@ -225,7 +225,8 @@ class Client:
         self.expect("POST ensembles", answer, {201, 409})
         if answer[0] == 201:
             told = {"If-Match": f'"{answer[1]["ensemble"]["generation"]}"'}
-            gone = self.patiently("DELETE", f"/v1/ensembles/{name}", **told)
+            path = f"/v1/ensembles/{answer[1]['ensemble']['id']}"
+            gone = self.patiently("DELETE", path, **told)
             self.expect("DELETE ensembles", gone, {200, 202, 204})
 
     def patiently(
