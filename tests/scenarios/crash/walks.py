@@ -9,9 +9,12 @@ from typing import Any
 
 from tests.servers.replica import Replica, Unacknowledged
 
+from moorage.domain.idempotency import record_id
+
 MEMBERS = 3
 HOLD = 6
 """Seconds that a place is held, and that a claim lives."""
+PROJECT = "project-a"
 STEPS = ("decide", "claim", "active", "confirm")
 
 CONFIRMED = "confirmed"
@@ -33,7 +36,8 @@ class Walk:
     """One application on its way, and what the service has acknowledged of it."""
 
     number: int
-    ensemble: str
+    key: str
+    """The idempotency key of its ensemble."""
     decision: str | None = None
     claims: dict[str, str] = field(default_factory=dict)
     """Member -> claim."""
@@ -45,6 +49,11 @@ class Walk:
     """When it asked for its decision, by the monotonic clock: its hold begins no earlier."""
     ended: str = ""
     """How: one of the words above."""
+
+    @property
+    def ensemble(self) -> str:
+        """The id of its ensemble, also where no answer has told it."""
+        return record_id(self.key, PROJECT)
 
     def go(self, service: Replica, dice: random.Random) -> Iterator[str]:
         """Take one step after the other; yields the name of the step before it is sent."""
@@ -86,7 +95,7 @@ class Walk:
         apart = {"name": "apart", "type": "anti-affinity", "members": ["web"], "level": "host"}
         return {
             "name": f"walk-{self.number}",
-            "id": self.ensemble,
+            "id": self.key,
             "members": [{"name": "web", "count": MEMBERS, "flavor": "m1.small"}],
             "policies": [apart],
             "decide": {"hold": f"PT{self.hold}S"},
