@@ -142,7 +142,7 @@ def test_a_number_is_reached_at_once_and_by_its_step(service: Service) -> None:
         if not grown.made:
             return
         told = grown.told[name]
-        if "+" not in name:
+        if "+" not in name and told["exact"]:  # what time cut short differs from call to call
             assert grown.fit(name) == told
         count, step = told["count"], told["step"]
         if count:
