@@ -150,7 +150,7 @@ def test_projects_with_the_fewest_under_way_come_first(service: Service) -> None
         happen(service, "other")
         targets.go.set()
         targets.until(lambda found: found["other"] == 1)
-        assert len(targets.began) - 1 < 150, "not behind all of the others'"
+        assert len(targets.began) - 1 < 50, "not behind all of the others'"
 
 
 def test_each_replica_has_its_share(service: Service) -> None:

@@ -1,8 +1,9 @@
 """Delivers events to subscriptions from any number of processes, with bounded concurrency.
 
 Subscriptions are served side by side, each in its own order. Those of one project have at most a
-share of the places, and the projects with the fewest deliveries under way come first, so that slow
-targets delay nobody else's. Those whose target fails have at most half of the places.
+share of the places. The projects with the fewest deliveries under way come first, and of these the
+one whose last turn is longest ago, so that nobody's targets delay those of others. Subscriptions
+whose target fails have at most half of the places.
 """
 
 from __future__ import annotations
@@ -63,6 +64,9 @@ class DeliveryQueue:
     _busy: dict[str, Subscription] = field(default_factory=dict)
     """Those under way, by id, as they were before."""
     _passed: list[tuple[str, int, int]] = field(default_factory=list)
+    _turns: dict[str, int] = field(default_factory=dict)
+    """Project -> number of the latest delivery begun to its targets; of those with any due."""
+    _begun: int = 0
     _lock: Lock = field(default_factory=Lock)
     _free: Event = field(default_factory=Event)
 
@@ -73,9 +77,17 @@ class DeliveryQueue:
         """Start due deliveries while there are free places; return how many were started."""
         self._free.clear()
         self._note_passed()
+        due = self._in_turn(self.store.event_log.due(BATCH))
+        with self._lock:
+            places = self.places - len(self._busy)
         started = 0
-        for one in self._in_turn(self.store.event_log.due(BATCH)):
+        for one in due:
+            # A place that becomes free meanwhile is not for those behind: it is a new turn.
+            if started == places:
+                break
             if self._begin(one):
+                self._begun += 1
+                self._turns[one.project_id] = self._begun
                 started += 1
                 self._pool.submit(self._deliver, one)
         return started
@@ -94,14 +106,20 @@ class DeliveryQueue:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _in_turn(self, due: Sequence[Subscription]) -> Sequence[Subscription]:
-        """Those whose targets answer first, and of these the projects with the fewest under way."""
+        """Those whose targets answer first, and of these the projects with the fewest under way.
+
+        Of projects with as many, the one comes first whose last turn is longest ago.
+        """
         with self._lock:
             ahead = Counter(one.project_id for one in self._busy.values())
+        projects = {one.project_id for one in due}
+        self._turns = {one: turn for one, turn in self._turns.items() if one in projects}
         found = []
         for one in due:
-            found.append((_fails(one), ahead[one.project_id], one))
-            ahead[one.project_id] += 1
-        return [one for *_, one in sorted(found, key=itemgetter(0, 1))]
+            project = one.project_id
+            found.append((_fails(one), ahead[project], self._turns.get(project, 0), one))
+            ahead[project] += 1
+        return [one for *_, one in sorted(found, key=itemgetter(0, 1, 2))]
 
     def _begin(self, one: Subscription) -> bool:
         with self._lock:

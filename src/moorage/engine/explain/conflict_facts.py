@@ -20,7 +20,7 @@ from moorage.engine.explain.conflict_classes import groups_key
 from moorage.engine.explain.domain_facts import domains_with_too_little, domains_without_room
 from moorage.engine.explain.elements import DEVICES, elements, without_elements
 from moorage.engine.explain.hosts_by_element import narrowing_facts
-from moorage.engine.explain.usable_hosts import UsableHosts, described
+from moorage.engine.explain.member_hosts import UsableHosts, described
 from moorage.policies.levels import domains_text, members_text
 from moorage.policies.primitives import (
     Apart,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.topology import Level
-    from moorage.engine.explain.usable_hosts import UsableHosts
+    from moorage.engine.explain.member_hosts import UsableHosts
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]

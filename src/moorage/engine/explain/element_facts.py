@@ -10,7 +10,7 @@ import numpy as np
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.engine.explain.conflict_classes import groups_key
 from moorage.engine.explain.elements import AGGREGATES, CLOSED, DEVICES, POLICY, RESOURCES, TRAITS
-from moorage.engine.explain.usable_hosts import giver_of
+from moorage.engine.explain.member_hosts import giver_of
 from moorage.engine.joint.domain_counters import closed_domains
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.engine.joint.problem_index import index_problem

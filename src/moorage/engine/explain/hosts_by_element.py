@@ -15,7 +15,7 @@ from moorage.engine.explain.elements import (
     closed_hosts,
     without_elements,
 )
-from moorage.engine.explain.usable_hosts import UsableHosts, described
+from moorage.engine.explain.member_hosts import UsableHosts, described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
