@@ -89,7 +89,8 @@ class DeliveryQueue:
                 self._begun += 1
                 self._turns[one.project_id] = self._begun
                 started += 1
-                self._pool.submit(self._deliver, one)
+                # Also of one that is cancelled at the end.
+                self._pool.submit(self._deliver, one).add_done_callback(partial(self._end, one))
         return started
 
     def wait(self, interval: float) -> None:
@@ -143,10 +144,11 @@ class DeliveryQueue:
             self.failures.failed(_ITEMS, error, f"could not deliver to subscription {one.id}")
         else:
             self.failures.recovered(_ITEMS)
-        finally:
-            with self._lock:
-                del self._busy[one.id]
-            self._free.set()
+
+    def _end(self, one: Subscription, _: object) -> None:
+        with self._lock:
+            del self._busy[one.id]
+        self._free.set()
 
     def _note_passed(self) -> None:
         with self._lock:
