@@ -14,7 +14,9 @@ from moorage.engine.explain.refusal import explain
 from moorage.engine.joint.build import build
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.proved_solve import solve
+from moorage.engine.joint.room import with_room
 from moorage.engine.joint.verify import verify
+from moorage.engine.state.ledger_mix import ledger_mix
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 
@@ -90,7 +92,7 @@ def first_answer(
     """
     solver, watch = Portfolio(CpSat()), Stopwatch()
     watch.start()
-    built = build(request, snapshot, closed=closed)
+    built = with_room(build(request, snapshot, closed=closed), snapshot, ledger_mix(snapshot))
     watch.lap("build")
     outcome = solve(solver, built.problem, time_limit=LEAST, seed=0)
     watch.lap("solve")
@@ -104,7 +106,7 @@ def improved_answer(snapshot: Snapshot, request: EnsembleRequest, limit: Duratio
     """The best answer found within a limit, which is of the solver alone."""
     watch = Stopwatch()
     watch.start()
-    built = build(request, snapshot)
+    built = with_room(build(request, snapshot), snapshot, ledger_mix(snapshot))
     watch.lap("build")
     outcome = solve(Portfolio(CpSat()), built.problem, time_limit=limit, seed=0)
     watch.lap("solve")

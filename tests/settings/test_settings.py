@@ -97,6 +97,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "clock_file": "/run/clock",
         "solve_time_limit": "3s",
         "explanation_time": "4",
+        "objective": "room",
         "longest_time_limit": "PT9M",
         "request_time_limit": "2m",
         "hold_default": "90m",

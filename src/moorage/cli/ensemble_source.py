@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from moorage.client.moorage import Moorage
 
-OBJECTIVES = ("spread", "pack", "balance")
+OBJECTIVES = ("spread", "pack", "balance", "room")
 
 
 class FileOrFormat(argparse.Action):
@@ -83,7 +83,11 @@ def parameter_argument(parser: argparse.ArgumentParser) -> None:
 def search_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the search for places."""
     add = parser.add_argument
-    add("--objective", choices=OBJECTIVES, help="how to choose among placements (default: spread)")
+    add(
+        "--objective",
+        choices=OBJECTIVES,
+        help="what is best among placements (default: the service's)",
+    )
     add("--seed", type=int, metavar="N", help="seed of the search, to get another equal placement")
     add("--time-limit", metavar="5s", help="longest time of a search")
 

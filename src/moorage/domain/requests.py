@@ -52,16 +52,19 @@ class Objective(StrEnum):
     least penalties of preferred policies. It costs, in hosts: `spread` counts members that
     share a host with an earlier member of the ensemble (members - distinct hosts), `pack` counts
     distinct hosts, and `balance` is the fill, in percent rounded up, of the fullest host used
-    (over the resource classes asked for).
+    (over the resource classes asked for). `room` costs nothing: what is left of the fleet for
+    others decides alone, which among equal costs is the last criterion of the others, too (see
+    `engine.joint.room`).
 
     A solver's single cost is scale x penalties + the objective's cost, where the scale is more
     than the objective can cost: members + 1 for `spread` and `pack`; for `balance` 101, or one
-    more than the fill of a host that is over-full already (at most 10,001).
+    more than the fill of a host that is over-full already (at most 10,001); 1 for `room`.
     """
 
     SPREAD = "spread"
     PACK = "pack"
     BALANCE = "balance"
+    ROOM = "room"
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,15 @@ SERVICE: Final = (
         show=say_duration,
     ),
     Setting(
+        "objective",
+        one_of("spread", "pack", "balance", "room"),
+        "spread",
+        "NAME",
+        "What is best among placements that meet the policies equally well, if a request does not"
+        " say: `spread` uses many hosts, `pack` few, `balance` fills the fullest host least, `room`"
+        " leaves most room for what others ask for. Ties are always decided as `room` does.",
+    ),
+    Setting(
         "explanation_time",
         whole(1, 100),
         "1",

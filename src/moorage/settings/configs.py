@@ -17,6 +17,7 @@ from moorage.domain.nova.pci_devices import StandardNames, read_aliases
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import SECOND
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
+from moorage.domain.requests import Objective
 from moorage.http.access_rules import RulesConfig
 from moorage.http.config import (
     CallersConfig,
@@ -295,6 +296,7 @@ def configure(effective: Effective) -> Settings:
             time_limit=value["solve_time_limit"],
             explanation_budget=value["explanation_time"] * value["solve_time_limit"],
             longest_time_limit=value["longest_time_limit"],
+            objective=Objective(value["objective"]),
             attempts=value["commit_attempts"],
             expensive=value["expensive_per_project"],
             expensive_in_all=_expensive(value),

@@ -57,6 +57,8 @@ def _objective(numbers: ProblemIndex) -> int:
             return _fewest_hosts(numbers)
         case Objective.BALANCE:
             return _least_fill(numbers)
+        case Objective.ROOM:
+            return 0
 
 
 def _most_hosts(numbers: ProblemIndex) -> int:

@@ -278,7 +278,7 @@ def _skew(
 
 def _objective(model: Model) -> None:
     problem = model.numbers.problem
-    if problem.objective is None or not problem.members:
+    if problem.objective in {None, Objective.ROOM} or not problem.members:
         return
     standing = set(problem.fixed[problem.fixed >= 0].tolist())
     used: dict[int, Any] = {}

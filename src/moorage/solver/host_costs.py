@@ -8,6 +8,7 @@ import numpy as np
 
 from moorage.domain.requests import Objective
 from moorage.solver.domain_costs import COST_UNIT
+from moorage.solver.room_costs import RoomCosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 _ABSENT_FIRST: Final = 10.0
 """By how much less than on a host it costs not to place a choice, if nothing else differs."""
+_TASTE: Final = 0.01
+"""The largest difference of own tastes (see `Greedy.scatter`), where others' room comes first."""
+_FULLEST: Final = 0.001
+"""A class's free share of a host, where others' room comes first: the fullest hosts are preferred,
+so whole empty hosts are spared."""
 _FILL: Final = 5.0
 """One percent of a host's fill, where the fullest host's is what counts."""
 
@@ -59,6 +65,9 @@ class HostCosts:
         self._own_taste: Floats = np.zeros(len(problem.hosts))
         if scatter is not None:
             self._own_taste = np.random.default_rng(scatter).random(len(problem.hosts))
+        self._harm: RoomCosts | None = None
+        if problem.room is not None:
+            self._harm = RoomCosts(index, problem.room, self.free, self.changed)
         self._alike: Floats = self._alike_on(slice(None))
         """[H] what each host costs any member, but for preferred hosts and the fill."""
 
@@ -80,6 +89,8 @@ class HostCosts:
         found = self._alike[rows] + COST_UNIT * dislike[rows]
         if problem.objective is Objective.BALANCE:
             found += _FILL * self._fill_with(role, rows)
+        if self._harm is not None:
+            found += self._harm.of(role, rows)
         if problem.choices:
             found[rows == problem.host_count] = COST_UNIT * dislike[-1] - _ABSENT_FIRST
         found[~self._room[self._size_of[role]][rows]] = np.inf
@@ -92,12 +103,18 @@ class HostCosts:
 
     def _alike_on(self, rows: int | slice) -> Floats:
         load, emptiness = self._load[rows], self._emptiness[rows]
-        match self._index.problem.objective:
+        objective = self._index.problem.objective
+        if self._harm is not None:
+            opened = {Objective.PACK: load == 0, Objective.SPREAD: load > 0}.get(objective, False)
+            return COST_UNIT * opened + _TASTE * self._own_taste[rows] + _FULLEST * emptiness
+        match objective:
             case Objective.PACK:
                 # A newly opened host should have room for the members that follow.
                 return np.where(load == 0, COST_UNIT - emptiness, emptiness)
             case Objective.BALANCE:
                 return 0.0 * emptiness
+            case Objective.ROOM:
+                return emptiness
             case _:
                 return COST_UNIT * (load > 0) + self._own_taste[rows] - emptiness
 

@@ -22,10 +22,22 @@ StayPriority: TypeAlias = Annotated[
 ]
 
 
+ObjectiveName: TypeAlias = Annotated[
+    Literal["spread", "pack", "balance", "room"],
+    Meta(
+        description=(
+            "What is best among placements that meet the policies equally well: members on many"
+            " hosts, on few, the fullest host filled least, or most room left for others. Default:"
+            " the operator's setting"
+        )
+    ),
+]
+
+
 class Search(Struct, frozen=True, kw_only=True):
     """How the search for places is made."""
 
-    objective: Literal["spread", "pack", "balance"] = "spread"
+    objective: ObjectiveName | None = None
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     time_limit: Duration | None = None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct
 
-from moorage.wire.decisions import Solve
+from moorage.wire.decisions import ObjectiveName, Solve
 from moorage.wire.ensembles import Policy, RoleBody
 from moorage.wire.fields import Link
 
@@ -16,7 +16,7 @@ class ExplanationBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     members: Annotated[list[RoleBody], Meta(min_length=1, max_length=1000)]
     policies: Annotated[list[Policy], Meta(max_length=1000)] = []
-    objective: Literal["spread", "pack", "balance"] = "spread"
+    objective: ObjectiveName | None = None
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
 
 

@@ -26,7 +26,7 @@ def read(**body: Any) -> LeaseRequest:
         | body
     )
     body = {key: value for key, value in body.items() if value is not None}
-    return lease_request(msgspec.convert({"lease": body}, LeaseCreate).lease, NOW)
+    return lease_request(msgspec.convert({"lease": body}, LeaseCreate).lease, NOW, Objective.SPREAD)
 
 
 def refused(**body: Any) -> str | None:

@@ -17,7 +17,6 @@ from moorage.api.native.paging import listed
 from moorage.domain import explain as domain
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import FOREVER, format_instant, parse_instant
-from moorage.domain.requests import Objective
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.decide import judge_feasibility
 from moorage.usecases.shared.access import (
@@ -95,7 +94,7 @@ def _shown(call: Call, found: tuple[domain.Explanation, str]) -> Reply:
 def create(call: Call) -> Reply:
     """POST: judge an undeclared request; only the explanation is stored."""
     body: ExplanationBody = call.body.explanation
-    ask = DecisionOptions(objective=Objective(body.objective), seed=body.seed)
+    ask = DecisionOptions(objective=reading.objective(call, body.objective), seed=body.seed)
     judged = call.perform(judge_feasibility, reading.undeclared(body), ask)
     return Reply(
         wire.Explained(

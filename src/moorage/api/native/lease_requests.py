@@ -12,7 +12,6 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.lease_actions import Edge, read_actions
 from moorage.domain.leases import Terms, Yielding
 from moorage.domain.period import Period, parse_duration
-from moorage.domain.requests import Objective
 from moorage.usecases.ensembles.templates import instantiate
 from moorage.usecases.leases.change import LeaseChange
 from moorage.usecases.leases.create import LeaseRequest
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from moorage.api.native.call import Call
     from moorage.domain.period import Duration, Instant
+    from moorage.domain.requests import Objective
     from moorage.wire.leases import AmountBody, LeaseBody, LeaseChangeBody, LeasedBody
     from moorage.wire.offers import OfferedTerms
     from moorage.wire.series import SeriesBody
@@ -31,12 +31,15 @@ AMOUNT_ROLE = "server"
 """The one role of a lease of an amount of a flavor."""
 
 
-def lease_request(body: LeaseBody, now: Instant, *, any_priority: bool = False) -> LeaseRequest:
+def lease_request(
+    body: LeaseBody, now: Instant, objective: Objective, *, any_priority: bool = False
+) -> LeaseRequest:
     """The request of a body, at an instant; a template is not described yet.
 
     Args:
         body: what was written.
         now: when.
+        objective: the body's, or the operator's default.
         any_priority: see `LeaseRequest`.
 
     Raises:
@@ -61,7 +64,7 @@ def lease_request(body: LeaseBody, now: Instant, *, any_priority: bool = False) 
         ensemble_id=body.ensemble_id,
         description=_description(body),
         actions=actions(body),
-        objective=Objective(body.objective),
+        objective=objective,
         seed=body.seed,
         time_limit=reading.duration(body.time_limit, "time_limit"),
         any_priority=any_priority,

@@ -55,7 +55,10 @@ def create(call: Call) -> Reply:
     """POST: grant a lease, put it on the waitlist where it may wait, or explain the refusal."""
     body: LeaseBody = call.body.lease
     ask = lease_requests.lease_request(
-        body, call.env.store.now(), any_priority=call.may(reading.PRIORITY)
+        body,
+        call.env.store.now(),
+        reading.objective(call, body.objective),
+        any_priority=call.may(reading.PRIORITY),
     )
     if body.template is not None:
         ask = replace(ask, description=lease_requests.template_ensemble(call, body.template))

@@ -13,7 +13,6 @@ from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.offers import OfferState
 from moorage.domain.period import HOUR, format_duration, format_instant
-from moorage.domain.requests import Objective
 from moorage.usecases.offers.accept import AcceptanceTerms, accept_offer
 from moorage.usecases.offers.create import OfferRequest, create_offers
 from moorage.usecases.offers.expiry import withdraw_offer
@@ -117,7 +116,7 @@ def offer_request(call: Call, body: OfferBody) -> OfferRequest:
         most=body.max_offers,
         ensemble_id=body.ensemble_id,
         description=_description(call, body, name),
-        objective=Objective(body.objective),
+        objective=reading.objective(call, body.objective),
         seed=body.seed,
         time_limit=reading.duration(body.time_limit, "offer.time_limit"),
     )

@@ -61,6 +61,11 @@ def undeclared(body: ExplanationBody) -> EnsembleDescription:
     )
 
 
+def objective(call: Call, name: str | None) -> Objective:
+    """The objective of this name, or the operator's default."""
+    return call.env.limits.objective if name is None else Objective(name)
+
+
 def decision_options(call: Call, body: DecideBody | DecisionBody) -> DecisionOptions:
     """The options of a decision.
 
@@ -73,7 +78,7 @@ def decision_options(call: Call, body: DecideBody | DecisionBody) -> DecisionOpt
     return DecisionOptions(
         hold=duration(body.hold, "hold"),
         time_limit=duration(body.time_limit, "time_limit"),
-        objective=Objective(body.objective),
+        objective=objective(call, body.objective),
         first_choices=body.alternatives == "first",
         seed=body.seed,
         additional=tuple(dict.fromkeys(body.max_additional)),

@@ -17,7 +17,6 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.domain.period import format_duration, format_instant, parse_duration
 from moorage.domain.recurrence import parse_every
-from moorage.domain.requests import Objective
 from moorage.domain.series import state_of
 from moorage.usecases.series.change import cancel_series, rename_series
 from moorage.usecases.series.create import create_series, extend_series
@@ -138,7 +137,7 @@ def series_request(call: Call, body: SeriesBody) -> SeriesRequest:
         priority=body.priority,
         before_start=lease_requests.before_start(body.before_start),
         actions=lease_requests.actions(body),
-        objective=Objective(body.objective),
+        objective=reading.objective(call, body.objective),
         seed=body.seed,
         time_limit=reading.duration(body.time_limit, "series.time_limit"),
         as_many_as_fit=body.as_many_as_fit,

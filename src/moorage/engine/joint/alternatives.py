@@ -175,5 +175,5 @@ def constant_cost(problem: Problem) -> int:
             return 1  # the absent row
         case Objective.SPREAD:
             return sum(len(some) - 1 for some in problem.choices) - 1
-        case Objective.BALANCE:
+        case Objective.BALANCE | Objective.ROOM:
             return 0

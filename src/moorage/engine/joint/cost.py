@@ -50,9 +50,9 @@ def preference_scale(problem: Problem) -> int:
     """The cost of one unit of penalty, such that it outranks the objective.
 
     One more than the largest `objective_cost` of a placement that fits, which for `balance` is 100
-    or the fill of a host that is over-full already; 1 without an objective.
+    or the fill of a host that is over-full already; 1 where the objective costs nothing.
     """
-    if problem.objective is None:
+    if problem.objective in {None, Objective.ROOM}:
         return 1
     if problem.objective is not Objective.BALANCE:
         return len(problem.members) + 1
@@ -153,7 +153,7 @@ def positions(problem: Problem, members: Sequence[MemberName]) -> list[int]:
 
 def objective_cost(problem: Problem, rows: Ints) -> Ints:
     """[N] the cost of the objective alone."""
-    if problem.objective is None or not rows.shape[1]:
+    if problem.objective in {None, Objective.ROOM} or not rows.shape[1]:
         return np.zeros(len(rows), dtype=np.int64)
     if problem.objective is Objective.BALANCE:
         return _max_fill(problem, rows)

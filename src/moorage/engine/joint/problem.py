@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from moorage.domain.requests import Objective
     from moorage.domain.topology import Level
     from moorage.engine.devices.proof import Proof
+    from moorage.engine.joint.room import Room
     from moorage.policies.primitives import Cut, Primitive
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -87,6 +88,9 @@ class Problem:
     """Numbers of the members of which exactly one is placed, a tuple for each member of the request
     that has alternatives (see `joint.alternatives`). If there are any, the last host is none:
     there stand those that are not placed."""
+    room: Room | None = None
+    """The hosts' room for what others ask for; among placements that cost the same, searches prefer
+    those that take least of it. None: they prefer the emptiest hosts, or the fullest to pack."""
     proof: Proof | None = None
     """Decides whether devices can serve a placement; None if the request uses no devices. Solvers
     do not use it: its results are added as cuts (`joint.proved_solve`)."""

@@ -110,6 +110,11 @@ class Terrain:
         return len(self.uuids)
 
     @property
+    def fleet_rows(self) -> Ints | None:
+        """[H] rows in the snapshot that it was cut from; None: read from an instance."""
+        return None if self._hosts is None else self._hosts.rows
+
+    @property
     def locations(self) -> Ints:
         """[H] row of the host on which each row is, or -1: what policies judge a member by.
 

@@ -15,6 +15,7 @@ from moorage.domain.errors import LimitExceeded
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, say_duration
 from moorage.domain.quotas import QuotaDefaults
+from moorage.domain.requests import Objective
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -41,6 +42,8 @@ class Limits:
     time_limit: Duration = 5 * SECOND
     """Default time limit of a decision; a request may set another, up to `longest_time_limit`."""
     longest_time_limit: Duration = 60 * SECOND
+    objective: Objective = Objective.SPREAD
+    """The objective of requests that name none."""
     explanation_budget: Duration = 5 * SECOND
     """Time limit of the explanation of a refusal, of a request with the default time limit."""
     explanations: int = 1_000

@@ -1,0 +1,225 @@
+"""The room of hosts for a mix, against a count one by one; what placements leave to others."""
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.period import FOREVER, HOUR, SECOND, Period
+from moorage.domain.placement import Occupant
+from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.request_mix import RequestMix, Shape
+from moorage.domain.requests import EnsembleRequest, Objective
+from moorage.engine.joint.build import BuiltProblem, build
+from moorage.engine.joint.problem_index import index_problem
+from moorage.engine.joint.room import with_room
+from moorage.engine.state.ledger_mix import RENEWED, ledger_mix
+from moorage.engine.state.snapshot import ProviderState, Snapshot
+from moorage.solver.greedy import Greedy
+from moorage.solver.room_costs import RoomCosts
+from moorage.testing.problems import OTHER_PROJECT, PROJECT
+
+NOW = 1_000 * HOUR
+ALWAYS = Period(NOW, FOREVER)
+
+
+def provider(
+    name: str,
+    capacity: Mapping[str, int],
+    *,
+    parent: str | None = None,
+    root: str | None = None,
+    traits: frozenset[str] = frozenset(),
+    used: Mapping[str, Mapping[str, int]] | None = None,
+) -> ProviderState:
+    """`used`: consumer -> amounts."""
+    made = ResourceProvider(
+        name, name, parent, root or name,
+        inventories=tuple(Inventory(one, total) for one, total in capacity.items()),
+        traits=traits,
+    )  # fmt: skip
+    bookings = tuple(
+        Booking(consumer, name, amounts, ALWAYS, state=BookingState.ALLOCATED)
+        for consumer, amounts in (used or {}).items()
+    )
+    return ProviderState(
+        made, bookings, tuple(Occupant(one.consumer, OTHER_PROJECT) for one in bookings)
+    )
+
+
+def snapshot(*states: ProviderState) -> Snapshot:
+    return Snapshot.empty(now=NOW).with_states(states, now=NOW, revision=1)
+
+
+def asked(
+    needed: Mapping[str, tuple[int, Mapping[str, int]]],
+    objective: Objective = Objective.SPREAD,
+    required: tuple[frozenset[str], ...] = (),
+) -> EnsembleRequest:
+    return EnsembleRequest(
+        PROJECT,
+        roles=tuple(
+            Role(name, resources=amounts, required=required)
+            for name, (_, amounts) in needed.items()
+        ),
+        members=tuple(MemberName(name, i) for name, (n, _) in needed.items() for i in range(n)),
+        policies=(),
+        period=ALWAYS,
+        objective=objective,
+    )
+
+
+def shape(required: tuple[str, ...] = (), **amounts: int) -> Shape:
+    return Shape(tuple(sorted(amounts.items())), required)
+
+
+def solved(request: EnsembleRequest, fleet: Snapshot, mix: RequestMix) -> list[str]:
+    built = with_room(build(request, fleet), fleet, mix)
+    found = Greedy().solve(built.problem, time_limit=20 * SECOND, seed=0).hosts
+    assert found is not None
+    return [built.problem.hosts[row] for row in found.tolist()]
+
+
+def test_a_scarce_class_is_spared() -> None:
+    """The GPU host is the emptiest and the fullest would be as well; only one in three has GPUs."""
+    states = [
+        provider(f"c{i}", {"VCPU": 16}, used={f"x{i}": {"VCPU": 4 + i}}) for i in range(2)
+    ] + [provider("gpu", {"VCPU": 32, "VGPU": 4})]
+    fleet = snapshot(*states)
+    mix = RequestMix.of({shape(VCPU=2): 10, shape(VCPU=8, VGPU=1): 2})
+    for objective in Objective:
+        got = solved(asked({"web": (2, {"VCPU": 2})}, objective), fleet, mix)
+        # To balance, the emptiest host is the best.
+        assert ("gpu" in got) == (objective is Objective.BALANCE), objective
+
+
+def test_a_scarce_trait_is_spared() -> None:
+    rare = frozenset({"CUSTOM_RARE"})
+    fleet = snapshot(
+        provider("plain", {"VCPU": 16}),
+        provider("rare", {"VCPU": 16}, traits=rare, used={"x": {"VCPU": 2}}),
+    )
+    mix = RequestMix.of({shape(VCPU=2): 1, shape(("CUSTOM_RARE",), VCPU=2): 1})
+    assert solved(asked({"web": (1, {"VCPU": 2})}), fleet, mix) == ["plain"]
+    only_rare = asked({"web": (1, {"VCPU": 2})}, required=(rare,))
+    assert solved(only_rare, fleet, mix) == ["rare"]
+
+
+def test_a_host_that_serves_none_of_the_mix_is_used_first() -> None:
+    """Two VCPU are left on `rest`, too few for the mix."""
+    fleet = snapshot(
+        provider("whole", {"VCPU": 16}), provider("rest", {"VCPU": 16}, used={"x": {"VCPU": 14}})
+    )
+    assert solved(asked({"web": (1, {"VCPU": 2})}), fleet, RequestMix.of({shape(VCPU=8): 99})) == [
+        "rest"
+    ]
+
+
+def test_spread_and_pack_keep_what_they_state() -> None:
+    fleet = snapshot(*(provider(f"h{i}", {"VCPU": 16}) for i in range(4)))
+    mix = RequestMix.of({shape(VCPU=16): 5, shape(VCPU=3): 7})
+    request = {"web": (4, {"VCPU": 4})}
+    assert len(set(solved(asked(request, Objective.SPREAD), fleet, mix))) == 4
+    assert len(set(solved(asked(request, Objective.PACK), fleet, mix))) == 1
+
+
+def random_fleet(dice: random.Random) -> Snapshot:
+    states = []
+    for i in range(dice.randint(1, 6)):
+        name, traits = f"h{i}", frozenset(t for t in ("T", "U") if dice.random() < 0.4)
+        used = {f"x{i}": {"VCPU": dice.randint(1, 8)}} if dice.random() < 0.5 else {}
+        capacity = {"VCPU": dice.randint(1, 16), "MEMORY_MB": dice.randint(1, 4000)}
+        states.append(provider(name, capacity, traits=traits, used=used))
+        states += [
+            provider(f"g{i}-{j}", {"SHARE": 10}, parent=name, root=name)
+            for j in range(dice.randint(0, 3))
+        ]
+    return snapshot(*states)
+
+
+def one_by_one(fleet: Snapshot, host: str, wanted: Shape, taken: Mapping[str, int]) -> int:
+    """How many of a shape the host can take if so much is taken of its own classes."""
+    rows = fleet.tree(fleet.row_of[host]).tolist()
+    if not set(wanted.required) <= set().union(*(fleet.traits_of(row) for row in rows)):
+        return 0
+    most = []
+    for name, amount in wanted.resources:
+        times = 0
+        for row in rows:
+            for inventory in fleet.inventories_of(row):
+                if inventory.resource_class == name:
+                    used = sum(one.amounts.get(name, 0) for one in fleet.bookings_of(row))
+                    times += max(inventory.total - used - taken.get(name, 0), 0) // amount
+        most.append(times)
+    return min(most)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_harm_is_the_share_of_room_that_is_lost(seed: int) -> None:
+    dice = random.Random(seed)
+    fleet = random_fleet(dice)
+    shapes = Counter[Shape]()
+    for _ in range(dice.randint(0, 5)):
+        amounts = {"VCPU": dice.randint(1, 8)}
+        if dice.random() < 0.5:
+            amounts["MEMORY_MB"] = dice.randint(1, 2000)
+        if dice.random() < 0.3:
+            amounts["SHARE"] = dice.randint(1, 10)
+        required = tuple(t for t in ("T", "U") if dice.random() < 0.2)
+        shapes[shape(required, **amounts)] += dice.randint(1, 9)
+    needed = {"VCPU": dice.randint(1, 4), "MEMORY_MB": dice.randint(1, 900)}
+    built = with_room(build(asked({"web": (2, needed)}), fleet), fleet, RequestMix.of(shapes))
+    every = shapes + Counter({shape(**needed): 2})
+    hosts = built.problem.hosts
+    free = built.problem.free.T.copy()
+    assert built.problem.room is not None
+    costs = RoomCosts(index_problem(built.problem), built.problem.room, free, [])
+    rows = np.arange(len(hosts))
+
+    def room(taken: Mapping[str, int]) -> Mapping[Shape, list[int]]:
+        return {one: [one_by_one(fleet, h, one, taken) for h in hosts] for one in every}
+
+    before, after = room({}), room(needed)
+    total = {one: sum(before[one]) for one in every}
+    sure = [one for one in every if total[one]]
+    scale = len(hosts) / max(sum(every[one] for one in sure), 1)
+    expected = [
+        scale * sum(every[one] * (before[one][h] - after[one][h]) / total[one] for one in sure)
+        for h in rows
+    ]
+    assert costs.of(0, rows) == pytest.approx(
+        np.minimum(20 * np.array(expected), 250), rel=1e-4, abs=1e-4
+    )
+
+
+def test_the_ledger_tells_the_mix() -> None:
+    fleet = snapshot(
+        provider("a", {"VCPU": 16}, used={"x": {"VCPU": 2}, "y": {"VCPU": 4}}),
+        provider("b", {"VCPU": 16}, used={"z": {"VCPU": 2}}),
+        provider("g", {"VGPU": 4}, parent="b", root="b", used={"z": {"VGPU": 1}}),
+    )
+    mix = ledger_mix(fleet)
+    assert dict(mix.shapes) == {shape(VCPU=2): 1, shape(VCPU=4): 1, shape(VCPU=2, VGPU=1): 1}
+    later = fleet.with_states([provider("a", {"VCPU": 16})], now=NOW, revision=1 + RENEWED)
+    assert dict(ledger_mix(later).shapes) == {shape(VCPU=2, VGPU=1): 1}
+    assert ledger_mix(Snapshot.empty(now=NOW)) == RequestMix()
+
+
+def test_the_mix_is_kept_for_some_revisions() -> None:
+    fleet = snapshot(provider("a", {"VCPU": 16}, used={"x": {"VCPU": 2}}))
+    kept = ledger_mix(fleet)
+    soon = fleet.with_states([provider("a", {"VCPU": 16})], now=NOW, revision=RENEWED)
+    assert ledger_mix(soon) is kept
+
+
+def test_an_empty_ledger_weighs_the_request_alone() -> None:
+    fleet = snapshot(provider("a", {"VCPU": 16}), provider("b", {"VCPU": 8}))
+    built: BuiltProblem = with_room(
+        build(asked({"web": (1, {"VCPU": 8})}), fleet), fleet, RequestMix()
+    )
+    assert built.problem.room is not None
+    assert built.problem.room.ceiling.tolist() == [[2.0, 1.0]]
