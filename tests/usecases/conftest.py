@@ -41,7 +41,7 @@ def shop() -> dict[str, Any]:
 @pytest.fixture
 def held(service: Service, shop: dict[str, Any]) -> dict[str, Any]:
     """The shop of the tenant, placed and held for ten minutes."""
-    body = {"ensemble": {**shop, "decide": {"hold": "PT10M"}}}
+    body = {"ensemble": {**shop, "decide": {"hold": "PT10M", "objective": "balance"}}}
     answer = service.call("POST", "/ensembles", body)
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json

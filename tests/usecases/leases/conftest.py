@@ -23,6 +23,7 @@ from moorage.domain.describe import read_ensemble
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import FOREVER, HOUR, Instant, Period
 from moorage.domain.providers import Inventory
+from moorage.domain.requests import Objective
 from moorage.testing.service import NINE, TENANT, Service
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
@@ -76,9 +77,10 @@ class World:
         body: Mapping[str, Any] | None = None,
         ensemble_id: str | None = None,
         dry_run: bool = False,
+        emptiest: bool = False,
         **terms: Any,
     ) -> LeaseResult:
-        """A lease of that many members over those hours."""
+        """A lease of that many members over those hours; `emptiest`: on the emptiest hosts."""
         description = None
         if ensemble_id is None:
             description = read_ensemble(body or described(vcpu=vcpu, members=members))
@@ -87,6 +89,7 @@ class World:
             terms=Terms(Period(self.at(start), self.at(end)), **terms),
             ensemble_id=ensemble_id,
             description=description,
+            objective=Objective.BALANCE if emptiest else Objective.SPREAD,
         )
         return create_lease(self.service.env, caller, asked, self.naming(), dry_run=dry_run)
 

@@ -318,7 +318,7 @@ def test_a_refused_change_says_what_holds_wherever_its_members_are(world: Make) 
         {"name": "big", "count": 1, "resources": {"VCPU": 6}},
         {"name": "small", "count": 1, "resources": {"VCPU": 5}},
     ]
-    made = here.lease(1, 6, body={"name": "e", "members": roles})
+    made = here.lease(1, 6, body={"name": "e", "members": roles}, emptiest=True)
     assert [here.host_of(made, member) for member in (0, 1)] == here.hosts
     told = refused(lambda: here.change(made.lease.id, counts={"small": 3}))
     # With both where they are there is no room for another; with both elsewhere there is.

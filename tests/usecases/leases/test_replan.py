@@ -150,7 +150,7 @@ def test_a_moved_lease_keeps_its_policies(service: Service) -> None:
 
 def test_who_keeps_others_out_or_is_about_to_start_stays(service: Service) -> None:
     alone = [{"name": "x", "type": "exclusive", "members": ["*"], "against": "others"}]
-    lease(service, hours(10, 20), 8, policies=alone)
+    lease(service, hours(10, 20), 9, policies=alone)
     with pytest.raises(Infeasible):
         lease(service, hours(15, 25), 8, 8)
     bound = on(service, "l1", hours(30, 40))
@@ -256,7 +256,7 @@ def test_a_pending_lease_is_extended_where_it_is_and_another_moves(world: Make) 
 def test_a_lease_that_has_begun_grows_where_another_makes_room(world: Make) -> None:
     here = world(4, 4, 2)
     running = here.lease(0, 4, vcpu=4)
-    following = here.lease(1, 3, vcpu=2)
+    following = here.lease(1, 3, vcpu=2, emptiest=True)
     assert here.host_of(following) in here.hosts[:2]
     here.begin(running.lease.id)
     grown = here.change(running.lease.id, counts={"web": 2})
