@@ -29,6 +29,7 @@
     │   ├── OfferOver                 the offer has expired, or was given up
     │   ├── ConsentMissing            another project has not accepted the share of a role
     │   ├── OtherQuotaExceeded        the quota of another project of the ensemble is exceeded
+    │   ├── InstanceOutdated          the problem of a refusal can no longer be made
     │   ├── PlaceLeft                 a server would leave the place of a decision
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
@@ -439,6 +440,21 @@ class ConsentMissing(Conflict):
 
 class OtherQuotaExceeded(Conflict):
     """The quota of another project of the ensemble is exceeded: its numbers are its own affair."""
+
+
+class InstanceOutdated(Conflict):
+    """The problem of a refusal can no longer be made, since its hosts have changed.
+
+    With `refused_at` None its request was too large to be stored.
+    """
+
+    def __init__(self, explanation: str, *, refused_at: int | None = None) -> None:
+        because = (
+            "its request is too large to be kept"
+            if refused_at is None
+            else f"its hosts have changed since revision {refused_at}"
+        )
+        super().__init__(f"the problem of explanation {explanation} cannot be made: {because}")
 
 
 class WrongState(Conflict):

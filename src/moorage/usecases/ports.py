@@ -291,7 +291,7 @@ class Store(Protocol):
         """The claims of a decision, oldest first; all of them without a page."""
 
     def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
-        """An explanation, its project and the replayable instance. NotFound."""
+        """An explanation, its project and what is stored of its problem. NotFound."""
 
     def refusals(
         self,

@@ -203,6 +203,13 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             "Not possible in this state",
             "Look at its state; the detail says which step is possible.",
         ),
+        errors.InstanceOutdated: Rule(
+            410,
+            "instance_outdated",
+            "The problem can no longer be made",
+            "Of a large fleet the problem is made from the ledger while its hosts are unchanged:"
+            " repeat the request, and ask for the instance at once.",
+        ),
         errors.EventsLost: Rule(
             410,
             "events_lost",

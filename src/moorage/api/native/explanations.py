@@ -19,6 +19,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.decide import judge_feasibility
+from moorage.usecases.refusals.instances import replayable_instance
 from moorage.usecases.shared.access import (
     list_refusals,
     own_explanation,
@@ -87,6 +88,7 @@ def _shown(call: Call, found: tuple[domain.Explanation, str]) -> Reply:
     wanted = call.flag("instance")
     if wanted:
         require_operator(call.caller)
+        instance = replayable_instance(call.env, explanation, instance)
     view = explanation_view(call, explanation, instance if wanted else None)
     return Reply(wire.OneExplanation(view))
 

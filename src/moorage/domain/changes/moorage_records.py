@@ -181,7 +181,7 @@ class DropEffects:
 
 @dataclass(frozen=True, slots=True)
 class PutExplanation:
-    """Store an explanation, with the problem as a replayable JSON instance.
+    """Store an explanation, with what is kept of the problem (`usecases.refusals.instances`).
 
     `request` is the id that the client gave to what was refused, `digest` the fingerprint of its
     request. Of the project's explanations the newest `keep` stay; None: all of them.

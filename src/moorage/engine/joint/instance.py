@@ -1,15 +1,17 @@
 """Instances: joint problems saved as JSON, to be replayed.
 
 One form serves bug reports, regression tests, benchmarks and the transfer to a solver process.
-There are two kinds: `dumps` writes a problem, which is enough to solve it; `dumps_request` writes
-the request and the terrain, which is enough to solve, verify and explain it. The same content gives
-the same bytes. A file may also have the verdict that was recorded when it was saved.
+`dumps` writes a problem, which is enough to solve it; `dumps_request` writes the request and the
+terrain, which is enough to solve, verify and explain it; `dumps_asked` writes the request alone, to
+be built on a snapshot again. The same content gives the same bytes. A file may also have the
+verdict that was recorded when it was saved.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,12 +24,15 @@ from moorage.engine.joint.instance_request import (
     encode_request,
     encode_terrain,
 )
-from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.problem import Outcome, Verdict, permitted_hosts
+from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.host_filters import Closed
     from moorage.engine.joint.problem import Problem
 
 FORMAT: Final = "moorage-instance"
@@ -59,9 +64,60 @@ def dumps_request(built: BuiltProblem) -> bytes:
         {
             "request": encode_request(built.request),
             "terrain": encode_terrain(built.terrain),
-            "closed": {reason: sorted(uuids) for reason, uuids in sorted(built.closed.items())},
+            "closed": _closed(built),
         },
     )
+
+
+def _closed(built: BuiltProblem) -> dict[str, list[str]]:
+    return {reason: sorted(uuids) for reason, uuids in sorted(built.closed.items())}
+
+
+class Asked(NamedTuple):
+    """A request without its fleet: enough to build its problem while the fleet is the same."""
+
+    request: EnsembleRequest
+    closed: Closed
+    fleet: str
+    """The `fleet_digest` of its problem."""
+
+
+def dumps_asked(built: BuiltProblem) -> bytes:
+    """Write a request without its fleet."""
+    return _write(
+        "asked",
+        {
+            "request": encode_request(built.request),
+            "closed": _closed(built),
+            "fleet": fleet_digest(built.problem),
+        },
+    )
+
+
+def loads_asked(data: bytes | str) -> Asked | None:
+    """Read what `dumps_asked` wrote; None: the instance has its fleet.
+
+    Raises:
+        InvalidDescription: not an instance.
+    """
+    kind, body = _read(data)
+    if kind != "asked":
+        return None
+    closed = {reason: frozenset(uuids) for reason, uuids in body["closed"].items()}
+    return Asked(decode_request(body["request"]), closed, body["fleet"])
+
+
+def fleet_digest(problem: Problem) -> str:
+    """Equal for problems of one request if it sees the same hosts, in the same state and order."""
+    digest = hashlib.blake2b("\n".join(problem.hosts).encode(), digest_size=16)
+    columns = [problem.free, problem.capacity, problem.allowed, problem.fixed]
+    columns += [domains for _, domains in sorted(problem.domains.items())]
+    for one in problem.primitives:
+        if isinstance(one, OnlyOn | NeverOn):
+            columns.append(permitted_hosts(one, len(problem.hosts)))
+    for column in columns:
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
 
 
 def loads_request(data: bytes | str) -> BuiltProblem:

@@ -23,7 +23,7 @@ from moorage.engine.explain.relaxations import (
     fits,
     relaxations_with_room,
 )
-from moorage.engine.joint.instance import dumps_request
+from moorage.usecases.refusals.instances import stored_instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
         change = PutExplanation(
             explanation,
             built.request.project_id,
-            dumps_request(built).decode(),
+            stored_instance(built),
             request=identity.name if identity.digest else None,
             digest=identity.digest or None,
             keep=env.limits.explanations,

@@ -229,9 +229,9 @@ ClaimAccess: TypeAlias = "Callable[[Store, Caller, str], Claim]"
 
 
 def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[Explanation, str]:
-    """The explanation and its replayable instance, if it is the caller's.
+    """The explanation and what is stored of its problem, if it is the caller's.
 
-    The instance contains host names and loads, so not every caller may get it.
+    A problem has host names and loads, so not every caller may get it.
 
     Raises:
         NotFound: there is no such explanation, or it is another project's.
