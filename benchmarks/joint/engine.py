@@ -12,9 +12,9 @@ from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import DeletionFilter, Oracle, any_placement
 from moorage.engine.explain.refusal import explain
 from moorage.engine.joint.build import build
+from moorage.engine.joint.fleet_room import with_room
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.proved_solve import solve
-from moorage.engine.joint.room import with_room
 from moorage.engine.joint.verify import verify
 from moorage.engine.state.ledger_mix import ledger_mix
 from moorage.solver.cpsat import CpSat

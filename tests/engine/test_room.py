@@ -15,8 +15,8 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.request_mix import RequestMix, Shape
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.joint.build import BuiltProblem, build
+from moorage.engine.joint.fleet_room import with_room
 from moorage.engine.joint.problem_index import index_problem
-from moorage.engine.joint.room import with_room
 from moorage.engine.state.ledger_mix import RENEWED, ledger_mix
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.solver.greedy import Greedy
@@ -73,7 +73,7 @@ def asked(
     )
 
 
-def shape(required: tuple[str, ...] = (), **amounts: int) -> Shape:
+def shape(*required: str, **amounts: int) -> Shape:
     return Shape(tuple(sorted(amounts.items())), required)
 
 
@@ -103,7 +103,7 @@ def test_a_scarce_trait_is_spared() -> None:
         provider("plain", {"VCPU": 16}),
         provider("rare", {"VCPU": 16}, traits=rare, used={"x": {"VCPU": 2}}),
     )
-    mix = RequestMix.of({shape(VCPU=2): 1, shape(("CUSTOM_RARE",), VCPU=2): 1})
+    mix = RequestMix.of({shape(VCPU=2): 1, shape("CUSTOM_RARE", VCPU=2): 1})
     assert solved(asked({"web": (1, {"VCPU": 2})}), fleet, mix) == ["plain"]
     only_rare = asked({"web": (1, {"VCPU": 2})}, required=(rare,))
     assert solved(only_rare, fleet, mix) == ["rare"]
@@ -170,7 +170,7 @@ def test_harm_is_the_share_of_room_that_is_lost(seed: int) -> None:
         if dice.random() < 0.3:
             amounts["SHARE"] = dice.randint(1, 10)
         required = tuple(t for t in ("T", "U") if dice.random() < 0.2)
-        shapes[shape(required, **amounts)] += dice.randint(1, 9)
+        shapes[shape(*required, **amounts)] += dice.randint(1, 9)
     needed = {"VCPU": dice.randint(1, 4), "MEMORY_MB": dice.randint(1, 900)}
     built = with_room(build(asked({"web": (2, needed)}), fleet), fleet, RequestMix.of(shapes))
     every = shapes + Counter({shape(**needed): 2})

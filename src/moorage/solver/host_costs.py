@@ -105,8 +105,12 @@ class HostCosts:
         load, emptiness = self._load[rows], self._emptiness[rows]
         objective = self._index.problem.objective
         if self._harm is not None:
-            opened = {Objective.PACK: load == 0, Objective.SPREAD: load > 0}.get(objective, False)
-            return COST_UNIT * opened + _TASTE * self._own_taste[rows] + _FULLEST * emptiness
+            pays = np.zeros_like(load, dtype=np.bool_)
+            if objective is Objective.PACK:
+                pays = load == 0
+            elif objective is Objective.SPREAD:
+                pays = load > 0
+            return COST_UNIT * pays + _TASTE * self._own_taste[rows] + _FULLEST * emptiness
         match objective:
             case Objective.PACK:
                 # A newly opened host should have room for the members that follow.

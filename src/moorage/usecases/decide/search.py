@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.room import with_room
+from moorage.engine.joint.fleet_room import with_room
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.ledger_mix import ledger_mix
 from moorage.engine.state.overlay import with_bookings, worsens_overage
