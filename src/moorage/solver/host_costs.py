@@ -61,6 +61,8 @@ class HostCosts:
         self._role_of: list[int] = problem.role_of.tolist()
         self._shares: list[float] = (problem.demand / self._scale).sum(axis=1).tolist()
         """[R] what a member takes, of each class as a share of the roomiest host's, summed."""
+        self._most = sum(self._shares[self._role_of[m]] for m in index.to_place)
+        """The same of all members to be placed."""
         self._emptiness: Floats = (np.maximum(self.free, 0) / self._scale[:, None]).sum(axis=0)
         self._own_taste: Floats = np.zeros(len(problem.hosts))
         if scatter is not None:
@@ -103,24 +105,19 @@ class HostCosts:
 
     def _alike_on(self, rows: int | slice) -> Floats:
         load, emptiness = self._load[rows], self._emptiness[rows]
-        objective = self._index.problem.objective
-        if self._harm is not None:
-            pays = np.zeros_like(load, dtype=np.bool_)
-            if objective is Objective.PACK:
-                pays = load == 0
-            elif objective is Objective.SPREAD:
-                pays = load > 0
-            return COST_UNIT * pays + _TASTE * self._own_taste[rows] + _FULLEST * emptiness
-        match objective:
+        match self._index.problem.objective:
             case Objective.PACK:
-                # A newly opened host should have room for the members that follow.
-                return np.where(load == 0, COST_UNIT - emptiness, emptiness)
+                # A newly opened host should have room for the members that follow, and no more.
+                return np.where(load == 0, COST_UNIT - np.minimum(emptiness, self._most), emptiness)
             case Objective.BALANCE:
                 return 0.0 * emptiness
             case Objective.ROOM:
-                return emptiness
-            case _:
+                return _TASTE * self._own_taste[rows] + _FULLEST * emptiness
+            case _ if self._harm is None:
                 return COST_UNIT * (load > 0) + self._own_taste[rows] - emptiness
+            case _:
+                tie = _TASTE * self._own_taste[rows] + _FULLEST * emptiness
+                return COST_UNIT * (load > 0) + tie
 
     def _fill_with(self, role: int, rows: Ints) -> Floats:
         """The fill of each of these hosts in percent, including a member of the role."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.requests import Objective
 from moorage.solver.domain_costs import COST_UNIT
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 _WHOLE: Final = 20.0
-"""All the room of a host with the fleet's average room."""
+"""All the room of a host with the fleet's average room, where hosts cost the same but for that."""
+_FINE: Final = 0.01
+"""The same where what a host costs says how the members that follow will fit."""
 _MOST: Final = COST_UNIT / 4
 """No harm costs more: it only breaks ties."""
 
@@ -32,6 +35,8 @@ class RoomCosts:
         """`free` [K, H] is kept up to date by the caller, and `changed` with rows that differ."""
         self._sizes, self._size_of = index.sizes
         self._room, self._free, self._changed = room, free, changed
+        fine = index.problem.objective in {Objective.PACK, Objective.BALANCE}
+        self._whole = _FINE if fine else _WHOLE
         self._value = (room.worth @ room.ceiling).astype(np.float64)
         """[H] what the room of each host is worth now."""
         self._valued = 0
@@ -61,5 +66,5 @@ class RoomCosts:
     def _on(self, size: int, rows: Ints | slice) -> Floats:
         """[n] the harm of one more member of a size on each of these hosts."""
         left = self._room.value(self._free[:, rows] - self._sizes[size][:, None], rows)
-        found: Floats = np.minimum(_WHOLE * (self._value[rows] - left), _MOST)
+        found: Floats = np.minimum(self._whole * (self._value[rows] - left), _MOST)
         return found
