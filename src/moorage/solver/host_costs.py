@@ -61,8 +61,6 @@ class HostCosts:
         self._role_of: list[int] = problem.role_of.tolist()
         self._shares: list[float] = (problem.demand / self._scale).sum(axis=1).tolist()
         """[R] what a member takes, of each class as a share of the roomiest host's, summed."""
-        self._most = sum(self._shares[self._role_of[m]] for m in index.to_place)
-        """The same of all members to be placed."""
         self._emptiness: Floats = (np.maximum(self.free, 0) / self._scale[:, None]).sum(axis=0)
         self._own_taste: Floats = np.zeros(len(problem.hosts))
         if scatter is not None:
@@ -70,6 +68,8 @@ class HostCosts:
         self._harm: RoomCosts | None = None
         if problem.room is not None:
             self._harm = RoomCosts(index, problem.room, self.free, self.changed)
+        self._together = _most_together(index)
+        """Per group: how many of its members may be on one host."""
         self._alike: Floats = self._alike_on(slice(None))
         """[H] what each host costs any member, but for preferred hosts and the fill."""
 
@@ -91,6 +91,8 @@ class HostCosts:
         found = self._alike[rows] + COST_UNIT * dislike[rows]
         if problem.objective is Objective.BALANCE:
             found += _FILL * self._fill_with(role, rows)
+        if problem.objective is Objective.PACK:
+            found -= np.where(self._load[rows] == 0, self._slots(group, rows), 0)
         if self._harm is not None:
             found += self._harm.of(role, rows)
         if problem.choices:
@@ -107,8 +109,7 @@ class HostCosts:
         load, emptiness = self._load[rows], self._emptiness[rows]
         match self._index.problem.objective:
             case Objective.PACK:
-                # A newly opened host should have room for the members that follow, and no more.
-                return np.where(load == 0, COST_UNIT - np.minimum(emptiness, self._most), emptiness)
+                return np.where(load == 0, COST_UNIT, _FULLEST * emptiness)
             case Objective.BALANCE:
                 return 0.0 * emptiness
             case Objective.ROOM:
@@ -119,6 +120,14 @@ class HostCosts:
                 tie = _TASTE * self._own_taste[rows] + _FULLEST * emptiness
                 return COST_UNIT * (load > 0) + tie
 
+    def _slots(self, group: int, rows: Ints) -> Ints:
+        """How many of a group's members each of these hosts can take, if it is newly opened."""
+        found = np.full(len(rows), self._together[group], dtype=np.int64)
+        demand = self._index.problem.demand[self._index.role_of_group[group]]
+        for k in np.flatnonzero(demand).tolist():
+            np.minimum(found, self.free[k, rows] // demand[k], out=found)
+        return found
+
     def _fill_with(self, role: int, rows: Ints) -> Floats:
         """The fill of each of these hosts in percent, including a member of the role."""
         problem = self._index.problem
@@ -127,3 +136,12 @@ class HostCosts:
         demand = problem.demand[role][:, None]
         fill = np.where(whole > 0, (capacity - self.free[:, rows] + demand) / capacity, 0.0)
         return np.asarray(100.0 * fill.max(axis=0, initial=0.0), dtype=np.float64)
+
+
+def _most_together(index: ProblemIndex) -> list[int]:
+    """Per group: how many members to be placed required limits allow on one host, at the most."""
+    found = [0] * len(index.role_of_group)
+    for kind in index.interchangeable:
+        group, limit = index.group_of[kind[0]], index.host_limit(kind)
+        found[group] += len(kind) if limit is None else min(limit, len(kind))
+    return found
