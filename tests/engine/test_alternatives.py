@@ -88,7 +88,9 @@ def objective(built: BuiltProblem, rows: list[int], free: Any) -> int:
             return len(set(rows))
         case Objective.SPREAD:
             return len(rows) - len(set(rows))
-        case _:
+        case Objective.ROOM:
+            return 0
+        case Objective.BALANCE:
             capacity = built.terrain.capacity
             return max(
                 -(-100 * int(capacity[row, k] - free[row, k]) // int(capacity[row, k]))
