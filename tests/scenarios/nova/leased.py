@@ -13,6 +13,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.leases import Lease, LeaseState, Terms, reservation_class
 from moorage.domain.period import HOUR, Duration, Period
+from moorage.domain.requests import Objective
 from moorage.service_environment import RandomIds, with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
@@ -93,6 +94,7 @@ def grant(
     state: LeaseState = LeaseState.ACTIVE,
     policies: list[Any] | None = None,
     members: list[Any] | None = None,
+    emptiest: bool = False,
     **terms: Any,
 ) -> Leased:
     """A lease of so many m1.xlarge, on different hosts unless policies say otherwise.
@@ -107,6 +109,7 @@ def grant(
         state: that it is in.
         policies: of the ensemble.
         members: of the ensemble.
+        emptiest: whether they are placed on the emptiest hosts.
         terms: see `Terms`.
     """
     apart = [{"type": "anti-affinity", "members": ["db"], "level": "host"}]
@@ -118,7 +121,12 @@ def grant(
     made = cloud.tenant.call("POST", "/ensembles", {"ensemble": body})
     now = cloud.clock.now()
     period = Period(now + start, now + start + length)
-    asked = LeaseRequest("next week", Terms(period, **terms), ensemble_id=made["ensemble"]["id"])
+    asked = LeaseRequest(
+        "next week",
+        Terms(period, **terms),
+        ensemble_id=made["ensemble"]["id"],
+        objective=Objective.BALANCE if emptiest else Objective.SPREAD,
+    )
     solver = Portfolio(CpSat())
     env = with_strategies(
         Environment(cloud.store, solver, RandomIds(), Limits(), time.monotonic, time.sleep)

@@ -208,14 +208,15 @@ class Play:
 
 
 def play(cloud: Cloud, *, db: int = 2, web: int = 2, policies: Any = APART) -> Play:
-    """A lease of places of two sizes."""
+    """A lease of places of two sizes, on hosts that are empty otherwise."""
     members = [
         {"name": "db", "count": db, "flavor": "m1.xlarge"},
         {"name": "web", "count": web, "flavor": "m1.small"},
     ]
     nobody = NovaView({}, cloud.clock.now())
     load = frozenset(one.subject for one in audit(cloud.store, OPERATOR, nobody).findings)
-    return Play(cloud, grant(cloud, members=members, policies=policies), load=load)
+    leased = grant(cloud, members=members, policies=policies, emptiest=True)
+    return Play(cloud, leased, load=load)
 
 
 # --- each move ----------------------------------------------------------------------------------
@@ -391,12 +392,16 @@ def test_an_audit_names_a_place_that_nobody_has_noted_as_lost(cloud: Cloud) -> N
 
 
 def joint(cloud: Cloud, until: str | None) -> tuple[Any, str]:
-    """A claim of a member that is placed jointly, and the server that has taken its place."""
+    """A claim of a member that is placed jointly, and the server that has taken its place.
+
+    Half of the server's host is free.
+    """
+    options = {"hold": "PT10M", "objective": "balance"}
     body = {
         "name": f"shop {new()}",
         "members": [{"name": "db", "count": 2, "flavor": "m1.xlarge"}],
         "policies": [{"type": "anti-affinity", "members": ["db"], "level": "host"}],
-        "decide": {"hold": "PT10M", **({} if until is None else {"until": until})},
+        "decide": {**options, **({} if until is None else {"until": until})},
     }
     claim = cloud.tenant.claim(cloud.tenant.call("POST", "/ensembles", {"ensemble": body}))
     request_id, server = claim["present_as"]["header"]["X-Openstack-Request-Id"], new()
@@ -416,11 +421,14 @@ def test_a_member_follows_its_server_and_keeps_its_end(
     on = Play(cloud, Leased(cloud, ""))
     source = on.host_of(server)
     (end,) = {one.period.end for _, one in cloud.store.bookings(consumer=server)}
+    ensemble = cloud.store.ensemble(claim["ensemble_id"])
+    places = locate_members(cloud.store.snapshot(), ensemble).places
+    taken = {place.host for place in places.values()}
     other = next(
         host
         for one in cloud.nova.candidates(None, SIZES["db"])
         for host in one["allocations"]
-        if host != source
+        if host not in taken
     )
     on.force(server, source if same else other, amounts)
     getattr(on, ends)(server)

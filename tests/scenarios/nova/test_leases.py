@@ -196,7 +196,7 @@ def test_other_rules_of_a_query_hold(leased: Leased) -> None:
 
 
 def test_a_later_lease_on_the_same_host_is_no_obstacle(cloud: Cloud) -> None:
-    leased = grant(cloud, 1, length=2 * HOUR)
+    leased = grant(cloud, 1, length=2 * HOUR, emptiest=True)
     (host,) = leased.hosts()
     following = hold("later", host, 16, period=Period(NINE + 2 * HOUR, NINE + 4 * HOUR))
     cloud.store.commit(Changeset((following,)))

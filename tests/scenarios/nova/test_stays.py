@@ -35,8 +35,8 @@ def booking_of(cloud: Cloud, consumer: str) -> Any:
 
 @pytest.fixture
 def leased(cloud: Cloud) -> Leased:
-    """Three hosts' worth of room is a lease's, four hours from now."""
-    return grant(cloud, start=4 * HOUR, length=8 * HOUR, state=LeaseState.PENDING)
+    """Half of three empty hosts is a lease's, four hours from now."""
+    return grant(cloud, start=4 * HOUR, length=8 * HOUR, state=LeaseState.PENDING, emptiest=True)
 
 
 @pytest.fixture
@@ -200,7 +200,9 @@ def test_who_could_not_be_warned_is_refused(cloud: Cloud, promised: str) -> None
 
 def test_a_lease_may_let_nobody_in_who_would_have_to_yield(cloud: Cloud) -> None:
     alone = frozenset({Yielding.BOUNDED})
-    leased = grant(cloud, 1, start=4 * HOUR, state=LeaseState.PENDING, before_start=alone)
+    leased = grant(
+        cloud, 1, start=4 * HOUR, state=LeaseState.PENDING, before_start=alone, emptiest=True
+    )
     (host,) = leased.hosts()
     rest = hold("rest", host, 8, period=Period(NINE + 4 * HOUR, NINE + 5 * HOUR))
     cloud.store.commit(Changeset((rest,)))
