@@ -1,22 +1,27 @@
 """What a body about a lease says: read alone, without a ledger."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
+from moorage.api.native import reading
 from moorage.api.native.lease_requests import AMOUNT_ROLE, lease_change, lease_request
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import Yielding
 from moorage.domain.period import DAY, HOUR, MINUTE, Period, parse_instant
 from moorage.domain.requests import Objective
 from moorage.usecases.leases.create import LeaseRequest
+from moorage.usecases.shared.limits import Limits
 from moorage.wire.leases import LeaseChange, LeaseCreate
 
 NOW = parse_instant("2026-11-21T09:00:00Z")
 START = parse_instant("2026-11-23T08:00:00Z")
 AMOUNT = {"flavor": "m1.small", "count": 4}
 WHEN = {"start": "2026-11-23T08:00:00Z", "end": "2026-11-27T18:00:00Z"}
+OPERATORS: Any = SimpleNamespace(env=SimpleNamespace(limits=Limits(objective=Objective.ROOM)))
+"""As much of a call as says what the operator has set."""
 
 
 def read(**body: Any) -> LeaseRequest:
@@ -26,7 +31,8 @@ def read(**body: Any) -> LeaseRequest:
         | body
     )
     body = {key: value for key, value in body.items() if value is not None}
-    return lease_request(msgspec.convert({"lease": body}, LeaseCreate).lease, NOW, Objective.SPREAD)
+    lease = msgspec.convert({"lease": body}, LeaseCreate).lease
+    return lease_request(lease, NOW, reading.objective(OPERATORS, lease.objective))
 
 
 def refused(**body: Any) -> str | None:
@@ -87,6 +93,12 @@ def test_terms_are_read() -> None:
         "on_end": 1,
     }
     assert (found.objective, found.seed, found.time_limit) == (Objective.PACK, 3, 2_000_000)
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_the_objective_is_the_bodys_or_the_operators(objective: Objective) -> None:
+    assert read(objective=objective.value).objective is objective
+    assert read().objective is Objective.ROOM
 
 
 def test_without_terms_anybody_who_yields_may_use_it_before() -> None:

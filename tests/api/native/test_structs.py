@@ -30,7 +30,7 @@ roles = st.builds(
 decides = st.builds(
     decisions_wire.DecideBody,
     hold=st.sampled_from([None, "PT10M", "10m"]),
-    objective=st.sampled_from(["spread", "pack", "balance"]),
+    objective=st.sampled_from(["spread", "pack", "balance", "room"]),
     seed=st.integers(0, 2**31 - 1),
     max_additional=st.lists(names, max_size=3),
     until=st.sampled_from([None, "2026-12-07T08:00:00Z"]),

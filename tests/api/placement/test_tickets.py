@@ -29,7 +29,7 @@ class Cloud:
     def __init__(self, client: TestClient, clock: HandClock) -> None:
         self.client, self.clock = client, clock
         shop = yaml.safe_load((ROOT / "examples/shop.yaml").read_text(encoding="utf-8"))
-        body = {"ensemble": {**shop, "decide": {"hold": "PT10M"}}}
+        body = {"ensemble": {**shop, "decide": {"hold": "PT10M", "objective": "balance"}}}
         made = self.native("POST", "/ensembles", body)
         self.ensemble, self.decision = made["ensemble"]["id"], made["decision"]["id"]
         self.flavors = {one["role"]: one for one in made["decision"]["ticket_flavors"]}
@@ -251,7 +251,8 @@ def test_a_server_is_a_member_of_one_ensemble(cloud: Cloud) -> None:
     allocations = next(iter(cloud.candidates("db").values()))
     assert cloud.put(allocations, server).status_code == 204
     role = {"name": "web", "count": 1, "flavor": "m1.small"}
-    body = {"ensemble": {"name": "two", "members": [role], "decide": {"hold": "PT10M"}}}
+    emptiest = {"hold": "PT10M", "objective": "balance"}
+    body = {"ensemble": {"name": "two", "members": [role], "decide": emptiest}}
     made = cloud.native("POST", "/ensembles", body)
     cloud.flavors = {one["role"]: one for one in made["decision"]["ticket_flavors"]}
     (other,) = cloud.candidates("web").values()

@@ -83,7 +83,7 @@ MODEL = """\
 0 0 30 400 16 80 0 1 4 5
 0 0 10 240 8 160 1 0 3 4
 1 1 15 100 12 80 4 3 0 2
-1 2 10 100 8 80 4 3 2 0
+0 2 10 100 8 80 4 3 2 0
 2
 2 0
 1 1 0
@@ -100,7 +100,10 @@ MODEL = """\
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """Service 0 in two locations; service 1 in a neighbourhood of service 0."""
+    """Service 0 in two locations; service 1 in a neighbourhood of service 0.
+
+    Wherever service 0 goes, one of its machines is in neighbourhood 0, where service 1 has room.
+    """
     (tmp_path / "model_a.txt").write_text(MODEL, encoding="utf-8")
     (tmp_path / "assignment_a.txt").write_text("0 3 0\n", encoding="utf-8")
     return tmp_path
@@ -111,7 +114,7 @@ def test_a_reassignment_is_read(model: Path) -> None:
     assert reassignment.names_in(model) == ["a"]
     assert found.capacity.tolist() == [[30, 400], [10, 240], [15, 100], [10, 100]]
     assert found.locations.tolist() == [0, 0, 1, 2]
-    assert found.neighbourhoods.tolist() == [0, 0, 1, 1]
+    assert found.neighbourhoods.tolist() == [0, 0, 1, 0]
     assert found.least_locations == (2, 1)
     assert found.depends_on == ((), (0,))
     assert found.service_of.tolist() == [0, 0, 1]
