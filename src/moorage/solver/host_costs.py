@@ -69,7 +69,7 @@ class HostCosts:
         if problem.room is not None:
             self._harm = RoomCosts(index, problem.room, self.free, self.changed)
         self._together = _most_together(index)
-        """Per group: how many of its members may be on one host."""
+        """See `_most_together`."""
         self._alike: Floats = self._alike_on(slice(None))
         """[H] what each host costs any member, but for preferred hosts and the fill."""
 
@@ -122,7 +122,7 @@ class HostCosts:
 
     def _slots(self, group: int, rows: Ints) -> Ints:
         """How many of a group's members each of these hosts can take, if it is newly opened."""
-        found = np.full(len(rows), self._together[group], dtype=np.int64)
+        found = np.full(len(rows), self._together[self._index.alike[group]], dtype=np.int64)
         demand = self._index.problem.demand[self._index.role_of_group[group]]
         for k in np.flatnonzero(demand).tolist():
             np.minimum(found, self.free[k, rows] // demand[k], out=found)
@@ -139,9 +139,12 @@ class HostCosts:
 
 
 def _most_together(index: ProblemIndex) -> list[int]:
-    """Per group: how many members to be placed required limits allow on one host, at the most."""
+    """Per group: how many of its members, and of groups alike, required limits allow on one host.
+
+    By the number of the first of groups that are alike; 0 for the others.
+    """
     found = [0] * len(index.role_of_group)
     for kind in index.interchangeable:
-        group, limit = index.group_of[kind[0]], index.host_limit(kind)
+        group, limit = index.alike[index.group_of[kind[0]]], index.host_limit(kind)
         found[group] += len(kind) if limit is None else min(limit, len(kind))
     return found
