@@ -109,6 +109,7 @@ def ours(database: Database, folder: Path, *settings: str) -> Iterator[Server]:
         "serve",
         *("--host", "127.0.0.1", "--port", str(port)),
         *("--database", database.url, "--log-level", "warning"),
+        *("--max-allocation-candidates", "unlimited"),  # as the reference does by default
         *settings,
     ]
     process = _started("ours", command, folder, dict(os.environ))

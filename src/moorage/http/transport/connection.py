@@ -49,6 +49,9 @@ read the answer, the system would throw the answer away."""
 _WOULD_WAIT: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
+_TOO_MANY: Final = "429"
+
+
 class WaitFor(IntEnum):
     """The event a connection waits for; the values are epoll's, armed for one event."""
 
@@ -58,6 +61,8 @@ class WaitFor(IntEnum):
     """It has more requests already, which wait until those of other connections had theirs."""
     A_PIECE = -2
     """It receives a large body, and may receive the next piece when that has its pace."""
+    A_PAUSE = -3
+    """It has just been answered that it asks too much, and may ask again after a pause."""
     READABLE = select.EPOLLIN | select.EPOLLONESHOT
     WRITABLE = select.EPOLLOUT | select.EPOLLONESHOT
 
@@ -105,6 +110,7 @@ class Connection:
         "_due",
         "_ends",
         "_kept",
+        "_overasks",
         "_parser",
         "_poller",
         "_problem",
@@ -140,6 +146,8 @@ class Connection:
         self._awaits = False
         """Whether it waits for the rest of a body, until it is due."""
         self._body_began = 0.0
+        self._overasks = False
+        """Whether its last answer was 429."""
         self.received = 0
         """Bytes that it has received last."""
         self._problem: OSError | None = None
@@ -278,7 +286,9 @@ class Connection:
                 if self._undelivered():
                     continue
             request = self._parser.arriving
-            return WaitFor.READABLE if request is None else self._await_rest(request)
+            if request is not None:
+                return self._await_rest(request)
+            return WaitFor.A_PAUSE if self._overasks else WaitFor.READABLE
 
     def _has_large_body(self) -> bool:
         """Whether it receives a body of which much has come."""
@@ -389,6 +399,7 @@ class Connection:
         except Exception:  # noqa: BLE001 - no kernel lets one out; an application by itself may
             _log.exception("the application raised an unexpected error")
             started, chunks, keeps = StartResponse(), (), False
+        self._overasks = started.status.startswith(_TOO_MANY)
         keeps = keeps and request.complete
         if not parser.has_more() and (state.ending or self._ends or parser.refusal is not None):
             keeps = False  # those that were received with it are answered first

@@ -11,7 +11,8 @@ which would wake a second thread. If by then all others are at work, another cli
 
 Connections that have sent requests ahead have their turns one after the other, in one thread: so
 many as may send more than they read, all others are served by the other threads. Those with large
-bodies receive them at a pace that they share (`BodyQueue`).
+bodies receive them at a pace that they share (`BodyQueue`), and those that ask too much are read
+again after a pause (`PauseQueue`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.http.transport.body_queue import BodyQueue
 from moorage.http.transport.connection import WaitFor
+from moorage.http.transport.pause_queue import PauseQueue
 
 if TYPE_CHECKING:
     from moorage.http.transport.connection import Connection
@@ -59,6 +61,7 @@ class ThreadPool:
         self._serves_ahead = False
         """Whether a thread serves one of them."""
         self._bodies = BodyQueue(lambda one: self._events.modify(one, WaitFor.READABLE))
+        self._pauses = PauseQueue(lambda one: self._events.modify(one, WaitFor.READABLE))
         self._over = False
         """Whether the pool has stopped."""
         self._start_thread()
@@ -206,6 +209,9 @@ class ThreadPool:
                 after = connection.turn()
             if after is WaitFor.A_PIECE:
                 self._bodies.wait(descriptor, connection.body_began, connection.received)
+                return
+            if after is WaitFor.A_PAUSE:
+                self._pauses.wait(descriptor)
                 return
             if after is WaitFor.A_TURN:
                 self._ahead.append(descriptor)
