@@ -25,10 +25,11 @@ GENERAL = frozenset(
     map mariadb match measure memory merge message metric microversion middleware model monitor
     moorage move name naming native negotiation neutron notification nova number observer obstacle
     occurrence openapi opening openstack operation option os oslo outcome output overview owner page
-    paging parameter parser path pattern pci peek peer permit place plan plugin pool port postgresql
-    precedence prefetch prefilter priority probe problem process profile program progress project
-    promise proof property protocol proximity proxy query queue read reader reading rebooking record
-    recurrence redecide reentry reference refusal registry remark removal rendering repetition
+    paging parameter parser path pattern pause pci peek peer permit place plan plugin pool port
+    postgresql precedence prefetch prefilter priority probe problem process profile program
+    progress project promise proof property protocol proximity proxy query queue read
+    reader reading rebooking record recurrence redecide reentry reference refusal registry remark
+    removal rendering repetition
     replacement replay report request requirement resolution response restart restoration result
     retention retry return root round route row rule satisfiable schema scope script sdk secret
     separation serve server service session set setting shape shaping shared sharing shortage sim
