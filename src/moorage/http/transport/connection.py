@@ -110,10 +110,10 @@ class Connection:
         "_due",
         "_ends",
         "_kept",
-        "_overasks",
         "_parser",
         "_poller",
         "_problem",
+        "_rate_limited",
         "_response",
         "_rests",
         "_shakes",
@@ -146,7 +146,7 @@ class Connection:
         self._awaits = False
         """Whether it waits for the rest of a body, until it is due."""
         self._body_began = 0.0
-        self._overasks = False
+        self._rate_limited = False
         """Whether its last answer was 429."""
         self.received = 0
         """Bytes that it has received last."""
@@ -288,7 +288,7 @@ class Connection:
             request = self._parser.arriving
             if request is not None:
                 return self._await_rest(request)
-            return WaitFor.A_PAUSE if self._overasks else WaitFor.READABLE
+            return WaitFor.A_PAUSE if self._rate_limited else WaitFor.READABLE
 
     def _has_large_body(self) -> bool:
         """Whether it receives a body of which much has come."""
@@ -399,7 +399,7 @@ class Connection:
         except Exception:  # noqa: BLE001 - no kernel lets one out; an application by itself may
             _log.exception("the application raised an unexpected error")
             started, chunks, keeps = StartResponse(), (), False
-        self._overasks = started.status.startswith(_TOO_MANY)
+        self._rate_limited = started.status.startswith(_TOO_MANY)
         keeps = keeps and request.complete
         if not parser.has_more() and (state.ending or self._ends or parser.refusal is not None):
             keeps = False  # those that were received with it are answered first
