@@ -198,9 +198,9 @@ mutants: install  ## 60 rules broken one at a time in HEAD: do the tests of thei
 fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
 	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)
 
-fuzz-doors: install  ## hostile requests to all APIs of one service, for an hour; its report is in .cache/doors.md (SEED=1 SECONDS=3600 DATABASE=sqlite)
+fuzz-doors: install  ## hostile requests to all APIs of one service, for an hour; its report is in .cache/doors.md, the service's log in .cache/doors.log (SEED=1 SECONDS=3600 DATABASE=sqlite)
 	$(BIN)/python -m tests.fuzz.doors --seed $(or $(SEED),1) --seconds $(or $(SECONDS),3600) \
-	  --database $(or $(DATABASE),sqlite) --report $(or $(REPORT),.cache/doors.md)
+	  --database $(or $(DATABASE),sqlite) --report $(or $(REPORT),.cache/doors.md) --log .cache/doors.log
 
 heat-judge: install $(MINICLOUD)  ## templates made from seeds, read by Heat's own engine and by Moorage: they must mean the same (SEED=1 COUNT=3000; WHAT=emitted: what is written of them)
 	$(BIN)/python -m tests.heat_judge $(or $(WHAT),generated) --seed $(or $(SEED),1) --count $(or $(COUNT),3000)

@@ -34,7 +34,12 @@ class Slow:
 
 
 def create(
-    env: UseCaseEnvironment, ask: DecisionOptions, count: int = 2, *, on: str = "az1"
+    env: UseCaseEnvironment,
+    ask: DecisionOptions,
+    count: int = 2,
+    *,
+    on: str = "az1",
+    dry_run: bool = False,
 ) -> EnsembleResult:
     naming = RequestIdentity(env.ids.uuid())
     body: dict[str, Any] = {
@@ -42,7 +47,7 @@ def create(
         "members": [{"name": "a", "count": count, "resources": {"VCPU": 1}}],
         "policies": [{"name": "on", "type": "fence", "members": ["a"], "domains": [on]}],
     }
-    return create_ensemble(env, OPERATOR, read_ensemble(body), ask, naming)
+    return create_ensemble(env, OPERATOR, read_ensemble(body), ask, naming, dry_run=dry_run)
 
 
 @pytest.mark.parametrize("additional", [(), ("a",)])
@@ -73,6 +78,24 @@ def test_places_held_are_limited_whoever_comes_at_the_same_time(
     assert (refused.value.used, refused.value.requested, refused.value.limit) == (4, 4, 5)
     assert service.store.held(OPERATOR.project_id) == 4
     assert len(service.store.ensembles(project_id=None)) == 1
+
+
+def test_what_exceeds_the_quota_is_not_searched_for(service: Service) -> None:
+    """Neither where it would fit nor where it would not; a dry run says the same."""
+
+    class Never:
+        def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+            raise AssertionError("searched")
+
+    limits = replace(service.env.limits, held_members=3)
+    env = replace(service.env, limits=limits, solver=Never())
+    for count in (4, 5_000):
+        with pytest.raises(LimitExceeded) as refused:
+            create(env, DecisionOptions(), count)
+        told = refused.value
+        assert (told.used, told.requested, told.limit) == (0, count, 3)
+        with pytest.raises(LimitExceeded):
+            create(env, DecisionOptions(), count, dry_run=True)
 
 
 def test_holding_anew_what_is_held_needs_no_more_room(service: Service) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import json
 import os
@@ -29,6 +30,8 @@ NOT_NOW: Final = 75
 """Exit status of a child that has printed why it cannot start now."""
 ORPHANED: Final = 79
 """Exit status of a child whose parent is gone."""
+TELL_STACKS: Final = signal.SIGUSR1
+"""A child that gets it writes the stacks of its threads to standard error, and goes on."""
 
 _PR_SET_PDEATHSIG: Final = 1
 _M_TRIM_THRESHOLD: Final = -1
@@ -54,6 +57,7 @@ def run(target: str) -> None:
     printed in one line, and ends the process with `CANNOT_START` or `NOT_NOW`.
     """
     _die_with_parent()
+    faulthandler.register(TELL_STACKS)
     _keep_memory()
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.retry_policy import RetryPolicy
+from moorage.http.child_main import TELL_STACKS
 from moorage.http.process_status import Column
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _log = logging.getLogger(__name__)
 _RESTART: Final = RetryPolicy(first_pause=0.1, longest_pause=30.0)
 _SETTLED_AFTER: Final = 30.0
 """Seconds after which a child counts as having started well; its next pause is short again."""
+_TELLING: Final = 0.1
+"""Seconds that a process has for writing its stacks before it is killed."""
 LOOK_SECONDS: Final = 1.0
 """How often the children's heartbeats are checked."""
 
@@ -160,7 +163,7 @@ class ChildProcess:
         Not before its first heartbeat.
 
         It counts checks, not seconds, so that a pause of this process or of the whole machine does
-        not count as silence of the child.
+        not count as silence of the child. Before, it writes to the log what its threads do.
         """
         status, elapsed = self.status, now - self._looked_at
         if self.process is None or status is None or elapsed < LOOK_SECONDS:
@@ -194,6 +197,8 @@ class ChildProcess:
         status.add(Column.REPLACED)
         status[Column.DUE] = 0
         self.silent = 0.0
+        self.process.send_signal(TELL_STACKS)
+        time.sleep(_TELLING)
         self.process.kill()
 
     def stop(self) -> None:

@@ -1,6 +1,7 @@
 """`python -m tests.fuzz.doors`: hostile requests to all APIs of one service."""
 
 import argparse
+import multiprocessing
 import re
 import sys
 import tempfile
@@ -9,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 from typing import Final
 
 from tests.fuzz.doors import bounds
-from tests.fuzz.doors.attack import Bystander, Hammer, Memory
+from tests.fuzz.doors.attack import Bystander, Hammer, Memory, stand_by
 from tests.fuzz.doors.one_tenant import read_nothing
 from tests.scenarios.soak.soak import prepare
 from tests.servers import postgres
@@ -35,7 +36,8 @@ def main(words: Sequence[str]) -> int:
     said = "seconds an answer may take; the service is given half of it"
     parser.add_argument("--most", type=float, default=bounds.ANSWER, help=said)
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
-    parser.add_argument("--report", type=Path)
+    parser.add_argument("--report", type=Path, help="a file to which the report is added")
+    parser.add_argument("--log", type=Path, help="a file for the service's whole log")
     args = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
         if args.database == "sqlite":
@@ -64,13 +66,17 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
     try:
         replica.up()
         memory = Memory(replica.pid)
-        stop, calm = Event(), Event()
+        processes = multiprocessing.get_context("spawn")
+        stop, calm = processes.Event(), processes.Event()
         bystander = Bystander(replica.port, args.most, calm)
         hammers = [
             Hammer(replica.port, f"{args.seed}-{number}", args.most, calm)
             for number in range(args.hammers)
         ]
-        runs = [*(one.run for one in hammers), bystander.run, memory.run]
+        found, told = processes.Pipe(duplex=False)
+        beside = processes.Process(target=stand_by, args=(bystander, stop, told), daemon=True)
+        beside.start()
+        runs = [*(one.run for one in hammers), memory.run]
         runs.append(partial(read_nothing, replica.port, "hammer-0", calm))
         threads = [Thread(target=run, args=(stop,)) for run in runs]
         for thread in threads:
@@ -84,13 +90,19 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
         stop.set()
         for thread in threads:
             thread.join()
+        if not found.poll(2 * args.most):
+            raise TimeoutError("the bystander did not say what it found")
+        bystander.took, bystander.alone, bystander.wrong = found.recv()
         starts = _starts(replica)
         wrong = [one for hammer in hammers for one in hammer.wrong] + bystander.wrong
-        wrong += [f"log: {line}" for line in _faults(replica.whole_log())]
+        log = replica.whole_log()
+        wrong += [f"log: {line}" for line in _faults(log)]
         second, last = memory.level()
         levels = memory.levels()
     finally:
         replica.down()
+    if args.log is not None:
+        args.log.write_text(log)
     if memory.peak > bounds.MEMORY:
         wrong.append(f"memory of all processes was {memory.peak:.0f} MB")
     if args.seconds >= bounds.LONG_ENOUGH:

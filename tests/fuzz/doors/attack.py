@@ -7,8 +7,9 @@ import time
 import uuid
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event
 from pathlib import Path
-from threading import Event
 from typing import Final
 
 from tests.fuzz.doors.requests import Asked, request
@@ -91,7 +92,7 @@ class Bystander:
     wrong: list[str] = field(default_factory=list)
 
     def run(self, stop: Event) -> None:
-        """Ask for candidates and take one, again and again."""
+        """Ask for candidates, and write an allocation, again and again."""
         while not stop.wait(0.2):
             server = str(uuid.uuid4())
             body = (
@@ -123,6 +124,15 @@ class Bystander:
             (self.alone if calm else self.took)[method].append(took)
         if status >= _FAULT or took > self.most:
             self.wrong.append(f"the bystander's {method}: {status} after {took:.1f} s")
+
+
+def stand_by(bystander: Bystander, stop: Event, told: Connection) -> None:
+    """Run a bystander as a process of its own, and send what it found when told to stop.
+
+    In the attackers' process it would wait for them, too, while they write their requests.
+    """
+    bystander.run(stop)
+    told.send((bystander.took, bystander.alone, bystander.wrong))
 
 
 @dataclass

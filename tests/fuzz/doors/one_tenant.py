@@ -5,8 +5,8 @@ import json
 import socket
 from collections.abc import Callable
 from functools import cache
+from multiprocessing.synchronize import Event
 from random import Random
-from threading import Event
 from typing import Final
 
 from tests.fuzz.doors.templates import HEAD, SERVER

@@ -131,7 +131,7 @@ def ask_all(port: int, path: str, times: int) -> tuple[list[threading.Thread], l
 
 
 def test_a_worker_whose_interpreter_is_held_is_replaced(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with worker() as (found, port):
         [asking], answers = ask_all(port, "/hold", 1)
@@ -141,6 +141,10 @@ def test_a_worker_whose_interpreter_is_held_is_replaced(
         assert ask(port, "/").endswith(str(found.pids[1]).encode())
         assert found.row[Column.REPLACED] == 1
         assert f"child 1 (process {found.pids[0]}) sent no heartbeat for 2 s" in caplog.text
+    # What it did is written down before it is killed.
+    stacks = capfd.readouterr().err
+    assert "(most recent call first):" in stacks
+    assert "stuck.py" in stacks
 
 
 def test_a_stopped_worker_is_replaced() -> None:

@@ -9,11 +9,12 @@ from moorage.engine.state.consumer_locations import ConsumerRows
 from moorage.engine.state.owners import Owners
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
     from moorage.engine.state.chunks import Chunks
@@ -84,3 +85,18 @@ class LedgerColumns:
             and (state := self.states[row]) is not None
             and any(one.consumer == consumer for one in state.occupants)
         )
+
+    def live_bookings(self, consumers: Iterable[str]) -> Mapping[str, tuple[Booking, ...]]:
+        """The live bookings of those of the consumers that have some, by row of the provider.
+
+        Each row is read once: a host may have as many of an ensemble's members as it has bookings.
+        """
+        found: dict[str, list[Booking]] = {consumer: [] for consumer in consumers}
+        index, states, now = self.consumer_rows, self.states, self.taken_at
+        for row in sorted({row for one in found for row in index.rows(one, states)}):
+            state = states[row] if row < len(states) else None
+            for booking in () if state is None else state.bookings:
+                mine = found.get(booking.consumer)
+                if mine is not None and booking.live(now):
+                    mine.append(booking)
+        return {consumer: tuple(some) for consumer, some in found.items() if some}

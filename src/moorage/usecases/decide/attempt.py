@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline, search_progress
-from moorage.domain.errors import OtherQuotaExceeded, QuotaExceeded, WrongState
+from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import SECOND
 from moorage.usecases.decide.decision import (
@@ -14,6 +14,7 @@ from moorage.usecases.decide.decision import (
     check_held_quota,
     decision_for,
     held_quota_conditions,
+    members_placed,
 )
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.reliance import reliance
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     )
     from moorage.domain.period import Duration
     from moorage.usecases.decide.environment import DecideEnvironment
+    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.solution import DecisionOptions
     from moorage.usecases.shared.limits import Limits
@@ -101,6 +103,8 @@ class AttemptMaker:
         ):
             return None
         member_places = locate_members(snapshot, proposal.ensemble)
+        if self._observation is None:
+            self._check_quota(member_places)
         there = tuple(one for one in exclusive.ensembles if not _is_freed(one, proposal))
         observation = self._observation = Observation(snapshot, member_places, there)
         left_over = _PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE
@@ -115,8 +119,8 @@ class AttemptMaker:
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
         if self.dry_run:
             if proposal.promise is None:
-                request = result.placement.built.request
-                check_held_quota(env, proposal.ensemble, request, member_places)
+                placed = members_placed(result.placement.built.request)
+                check_held_quota(env, proposal.ensemble, placed, member_places)
             return Attempt(observation, result, decision)
         changeset = replace(
             _relying(answer),
@@ -124,6 +128,21 @@ class AttemptMaker:
             exclusive_revision=exclusive.revision,
         )
         return Attempt(observation, result, decision, changeset)
+
+    def _check_quota(self, member_places: MemberPlaces) -> None:
+        """Check the held places before anything is searched for, of requests of clients only.
+
+        What exceeds the quota takes no search and no turn at writing from others. The commit judges
+        it again. Not of a request that frees places of its own: that may make room. A re-decision
+        in the background handles `Infeasible`, whatever the quota.
+
+        Raises:
+            QuotaExceeded, OtherQuotaExceeded: see `check_held_quota`.
+        """
+        proposal = self.proposal
+        if proposal.promise is None and not proposal.freed and proposal.hooks.reader.client_reads:
+            placed = proposal.selections[0](member_places)
+            check_held_quota(self.env, proposal.ensemble, placed, member_places)
 
     def learn(self, overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated) -> None:
         """Record the conflict at commit, for the next search."""
@@ -140,17 +159,7 @@ class AttemptMaker:
         return with_explanation_within(self.env.limits, self.time_limit)
 
     def refusal(self, attempt: Attempt) -> MoorageError:
-        """The error of an attempt without a placement: an exceeded quota, or else the reasons.
-
-        The quota is checked for requests of clients only: a re-decision in the background handles
-        `Infeasible`, whatever the quota.
-        """
-        if self.proposal.promise is None and self.proposal.hooks.reader.client_reads:
-            request, member_places = attempt.result.built.request, attempt.observation.member_places
-            try:
-                check_held_quota(self.env, self.proposal.ensemble, request, member_places)
-            except (QuotaExceeded, OtherQuotaExceeded) as error:
-                return error
+        """The error of an attempt without a placement: the reasons."""
         return self.env.strategies.explain(
             replace(self.env, limits=self._explanation_limits),
             self.proposal,

@@ -18,7 +18,7 @@ from moorage.usecases.shared.quotas import held_limit
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
-    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
     from moorage.domain.requests import EnsembleRequest
@@ -55,7 +55,7 @@ def decision_for(
     snapshot, member_places, found = answer.snapshot, answer.member_places, answer.placement
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
-    held = _to_hold(ensemble, request, member_places)
+    held = _to_hold(ensemble, members_placed(request), member_places)
     more = _additional(env, found, options)
     # The hold begins when the placement is found, not when the request came in.
     now = env.store.now()
@@ -211,15 +211,17 @@ def _additional(
     }
 
 
+def members_placed(request: EnsembleRequest) -> frozenset[MemberName]:
+    """The members that a request places, and does not leave where they are."""
+    return frozenset(name for name in request.members if name not in request.fixed)
+
+
 def _to_hold(
-    ensemble: Ensemble, request: EnsembleRequest, member_places: MemberPlaces
+    ensemble: Ensemble, placed: frozenset[MemberName], member_places: MemberPlaces
 ) -> Counter[str]:
-    """Project -> places that the decision holds: of members placed now, and those held before."""
-    return Counter(
-        ensemble.project_of(name.role)
-        for name in request.members
-        if name not in request.fixed or member_places.of(name) is MemberStatus.HELD
-    )
+    """Project -> places that the decision holds: of members `placed` now, and those held before."""
+    held = {name for name, status in member_places.status.items() if status is MemberStatus.HELD}
+    return Counter(ensemble.project_of(name.role) for name in placed | held)
 
 
 def held_quota_conditions(
@@ -232,7 +234,8 @@ def held_quota_conditions(
     if decision.lease_id is not None:
         return ()
     limit, owner = env.limits.held_members, decision.project_id
-    requested = _to_hold(ensemble, answer.placement.built.request, answer.member_places)
+    placed = members_placed(answer.placement.built.request)
+    requested = _to_hold(ensemble, placed, answer.member_places)
     return tuple(
         BoundHeld(project, limit, count, disclosed=project == owner)
         for project, count in requested.items()
@@ -249,16 +252,19 @@ def _held(ensemble: Ensemble, member_places: MemberPlaces) -> Counter[str]:
 
 
 def check_held_quota(
-    env: Environment, ensemble: Ensemble, request: EnsembleRequest, member_places: MemberPlaces
+    env: Environment,
+    ensemble: Ensemble,
+    placed: frozenset[MemberName],
+    member_places: MemberPlaces,
 ) -> None:
-    """Check what `held_quota_conditions` would, of a request that is not written.
+    """Check what `held_quota_conditions` would, of a request that is not written, or not yet.
 
     Raises:
         QuotaExceeded: the project would hold too many places.
         OtherQuotaExceeded: another project of the ensemble would.
     """
     released = _held(ensemble, member_places)
-    for project, requested in _to_hold(ensemble, request, member_places).items():
+    for project, requested in _to_hold(ensemble, placed, member_places).items():
         limit = held_limit(env, project)
         used = env.store.held(project) - released[project]
         if used + requested > limit:

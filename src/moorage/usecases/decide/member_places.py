@@ -100,7 +100,8 @@ def member_bookings(
     snapshot: Snapshot, ensemble: Ensemble
 ) -> Mapping[MemberName, tuple[Booking, ...]]:
     """The live bookings of each member that has some."""
-    every = ((one.name, bookings_of(snapshot, consumer_of(one))) for one in ensemble.members)
+    found = snapshot.live_bookings(map(consumer_of, ensemble.members))
+    every = ((one.name, found.get(consumer_of(one))) for one in ensemble.members)
     return MappingProxyType({name: bookings for name, bookings in every if bookings})
 
 
@@ -112,13 +113,7 @@ def _stands_at(snapshot: Snapshot, place: Place) -> set[int]:
 
 def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:
     """The live bookings of a consumer."""
-    now = snapshot.taken_at
-    return tuple(
-        booking
-        for row in snapshot.rows_of_consumer(consumer)
-        for booking in snapshot.state(row).bookings
-        if booking.consumer == consumer and booking.live(now)
-    )
+    return snapshot.live_bookings((consumer,)).get(consumer, ())
 
 
 def hosts_of(snapshot: Snapshot, members: Iterable[Member], period: Period) -> list[int]:
