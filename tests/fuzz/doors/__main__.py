@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from threading import Thread
 from typing import Final
@@ -81,12 +82,7 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
         threads = [Thread(target=run, args=(stop,)) for run in runs]
         for thread in threads:
             thread.start()
-        until = time.monotonic() + args.seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(bounds.ATTACKED, left))
-            calm.set()
-            time.sleep(min(bounds.CALM, max(until - time.monotonic(), 0)))
-            calm.clear()
+        _take_turns(args.seconds, calm)
         stop.set()
         for thread in threads:
             thread.join()
@@ -132,6 +128,16 @@ def attack(folder: Path, database: str, args: argparse.Namespace) -> tuple[str, 
         *(f"    - {one}" for one in wrong[:TOLD]),
     ]
     return "\n".join(lines), wrong
+
+
+def _take_turns(seconds: float, calm: Event) -> None:
+    """Let attacks and calm follow each other for so long."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(bounds.ATTACKED, left))
+        calm.set()
+        time.sleep(min(bounds.CALM, max(until - time.monotonic(), 0)))
+        calm.clear()
 
 
 def _latency(method: str, took: list[float], alone: dict[str, list[float]]) -> str:
