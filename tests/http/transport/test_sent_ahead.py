@@ -1,7 +1,9 @@
 """Clients that send requests ahead have one thread between them; others are served meanwhile."""
 
 import threading
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from tests.http.transport.crew import GET, App, Place, answer, within
@@ -40,3 +42,25 @@ def test_requests_sent_ahead_leave_threads_to_others(start: Callable[..., Place]
         assert order == sorted(order), "in the order they were sent"
     later = [word for word in ran if not word.endswith("-0")]
     assert {word.partition("-")[0] for word in later[:8]} == {str(n) for n in range(8)}, "in turns"
+
+
+def test_requests_sent_ahead_leave_the_processor_to_others(
+    start: Callable[..., Place], app: App
+) -> None:
+    """After each the thread that serves them rests for three times as long as it took."""
+    place = start(_THREE)
+    ran: list[tuple[float, float]] = []
+
+    def slow(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        began = time.monotonic()
+        time.sleep(0.01)
+        start_response("200 OK", [])
+        ran.append((began, time.monotonic()))
+        return [environ["QUERY_STRING"].encode()]
+
+    app.slow = slow  # type: ignore[attr-defined]
+    place.connect().sendall(GET % (b"/slow?a", b"") * 6)
+    within(lambda: len(ran) == 6)
+    # The first is answered when it comes; the others were sent ahead.
+    for (began, ended), (after, _) in pairwise(ran[1:]):
+        assert after - ended >= min(3 * (ended - began), 0.05)

@@ -9,8 +9,9 @@ A thread that was the only one at work polls the connection that it served 5 ms 
 to epoll: most clients that have an answer ask again, and send head and body in two pieces, each of
 which would wake a second thread. If by then all others are at work, another client waits as long.
 
-Connections that have sent requests ahead have their turns one after the other, in one thread: so
-many as may send more than they read, all others are served by the other threads. Those with large
+Connections that have sent requests ahead have their turns one after the other, in one thread, which
+rests after each: so many as may send more than they read, all others are served by the other
+threads, and the processor is theirs for most of the time. Those with large
 bodies receive them at a pace that they share (`BodyQueue`), and those that ask too much are read
 again after a pause (`PauseQueue`).
 """
@@ -21,6 +22,7 @@ import heapq
 import logging
 import select
 import threading
+import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +39,10 @@ _IDLE_SECONDS: Final = 30.0
 """How long a thread waits for work while others wait too, before it ends."""
 _UNUSED_SECONDS: Final = 1.0
 """How long a connection is left alone whose next request may be on its way."""
+_REST: Final = 3.0
+"""How long requests sent ahead rest after a turn, as a multiple of what that took."""
+_LONGEST_REST: Final = 0.05
+"""The same in seconds, at most."""
 _STAY_SECONDS: Final = 0.005
 """How long a thread stays with a connection for its next request."""
 
@@ -158,7 +164,9 @@ class ThreadPool:
                         self._start_thread()
                 self._serve(descriptor)
                 while (ahead := self._next_ahead()) is not None:
+                    began = time.monotonic()
                     self._serve(ahead)
+                    time.sleep(min(_REST * (time.monotonic() - began), _LONGEST_REST))
                     self._serves_ahead = False
                 with self._lock:
                     self._waiting += 1
