@@ -33,7 +33,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-fairness format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -174,6 +174,9 @@ bench-fairness: install  ## one tenant's latency while another attacks, a quarte
 
 bench-joint: install  ## joint decisions at the size of a cloud, an hour (ARGS="--cells 100x10000 --families mixed --instances 3": a minute)
 	$(BIN)/python -m benchmarks.joint $(or $(ARGS),--write)
+
+bench-public: install  ## public traces in .cache/public, against one-at-a-time peers (ARGS="--data gpu-v2025 --loads 90 --orders size", "--generated 1")
+	$(BIN)/python -m benchmarks.public $(or $(ARGS),--write)
 
 soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills; its report is in .cache/soak.md (SECONDS=1800 REPORT=FILE)
 	rm -f $(or $(REPORT),.cache/soak.md)

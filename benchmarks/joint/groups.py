@@ -1,4 +1,4 @@
-"""Groups of a public data set, placed one after the other: jointly, and by first fit.
+"""Groups of a public data set, placed one after the other: jointly, and by other schedulers.
 
 Each way of placing has a fleet of its own, which fills up. A group is placed whole or not at all.
 """
@@ -6,30 +6,35 @@ Each way of placing has a fleet of its own, which fills up. A group is placed wh
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from benchmarks.joint.cells import quantiles
-from benchmarks.joint.engine import first_answer
+from benchmarks.joint.engine import LONGEST, first_answer
 from benchmarks.joint.fleet import booked, snapshot_of
 from benchmarks.joint.one_at_a_time import Scheduler
 from benchmarks.joint.stream import with_group
+from benchmarks.joint.weighers import FirstFit
+
+from moorage.engine.joint.problem import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from benchmarks.joint.fleet import Fleet
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName
-    from moorage.domain.requests import EnsembleRequest
+    from moorage.domain.period import Duration
+    from moorage.domain.requests import EnsembleRequest, Objective
     from moorage.engine.state.snapshot import Snapshot
 
     Bools: TypeAlias = NDArray[np.bool_]
     Hosts: TypeAlias = dict[MemberName, int]
 
-FIRST_FIT: Final = Scheduler(ideal=True, weigher="first")
+FIRST_FIT: Final = Scheduler(ideal=True, weigher=FirstFit, name="first fit")
 
 
 class Placed(Protocol):
@@ -45,19 +50,35 @@ class Placed(Protocol):
         """How many rules of the data set are broken now, by its own definition."""
 
 
-class Joint:
-    """Places jointly, on snapshots that follow one another."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._snapshot: Snapshot = snapshot_of(fleet)
+class Way(Protocol):
+    """A way of placing groups on one fleet that fills up."""
 
     def place(self, fleet: Fleet, request: EnsembleRequest) -> Hosts | None:
         """Member -> row, or None."""
+
+
+class Joint:
+    """Places jointly, on snapshots that follow one another."""
+
+    def __init__(
+        self, fleet: Fleet, objective: Objective | None = None, longest: Duration = LONGEST
+    ) -> None:
+        """`objective` replaces that of the requests; `longest` is a decision's time limit."""
+        self._snapshot: Snapshot = snapshot_of(fleet)
+        self._objective, self._longest = objective, longest
+        self.undecided = 0
+        """Requests for which neither places nor a proof were found in time."""
+
+    def place(self, fleet: Fleet, request: EnsembleRequest) -> Hosts | None:
+        """Member -> row, or None."""
+        if self._objective is not None:
+            request = replace(request, objective=self._objective)
         closed = {"rules": fleet.closed_names}
-        hosts = first_answer(self._snapshot, request, closed=closed).hosts
-        if hosts is None:
+        decided = first_answer(self._snapshot, request, closed=closed, longest=self._longest)
+        self.undecided += decided.verdict is Verdict.UNKNOWN
+        if decided.hosts is None:
             return None
-        found = {member: fleet.row_of[host] for member, host in hosts.items()}
+        found = {member: fleet.row_of[host] for member, host in decided.hosts.items()}
         servers: dict[int, list[Any]] = {}
         for member, row in found.items():
             servers.setdefault(row, []).append(request.role_of(member).resources)
@@ -66,47 +87,67 @@ class Joint:
         return found
 
 
+def every_fleet(scheduler: Scheduler) -> Callable[[Fleet], Way]:
+    """The scheduler for any fleet: it keeps nothing of one."""
+    return lambda _: scheduler
+
+
+WAYS: Final[Mapping[str, Callable[[Fleet], Way]]] = MappingProxyType(
+    {"joint": Joint, "first fit": every_fleet(FIRST_FIT)}
+)
+
+
+@dataclass
+class Admitted:
+    """What one way of placing places of some groups."""
+
+    groups: list[str] = field(default_factory=list)
+    members: int = 0
+    broken: int = 0
+    """Rules of the data set that are broken, and hosts that are overfull."""
+    seconds: list[float] = field(default_factory=list)
+    """Of the processor, for each group."""
+
+
 def place_all(
-    fleet: Fleet, groups: Sequence[str], start: Callable[[], Placed]
-) -> dict[str, dict[str, Any]]:
-    """Each way of placing: how many groups and members it places, what it breaks, its times."""
+    fleet: Fleet,
+    groups: Sequence[str],
+    start: Callable[[], Placed],
+    ways: Mapping[str, Callable[[Fleet], Way]] = WAYS,
+) -> dict[str, Admitted]:
+    """What each way of placing places of the groups, in their order."""
     found = {}
-    for name, place in (("joint", Joint(fleet).place), ("first fit", FIRST_FIT.place)):
-        placed, now, seconds = start(), fleet, []
-        count = members = 0
+    for name, make in ways.items():
+        way, placed, now = make(fleet), start(), fleet
+        mine = found[name] = Admitted()
         for group in groups:
             request, barred = placed.request(group)
-            begun = time.perf_counter()
-            hosts = place(replace(now, closed=barred), request)
-            seconds.append(time.perf_counter() - begun)
+            begun = time.process_time()
+            hosts = way.place(replace(now, closed=barred), request)
+            mine.seconds.append(time.process_time() - begun)
             if hosts is None:
                 continue
-            count += 1
-            members += len(hosts)
+            mine.groups.append(group)
+            mine.members += len(hosts)
             placed.put(group, hosts)
             now = with_group(now, request, hosts)
-        found[name] = {
-            "groups": count,
-            "members": members,
-            "broken": placed.broken() + int((now.used > now.capacity).any(axis=1).sum()),
-            "seconds": quantiles(seconds or [0.0]),
-        }
+        mine.broken = placed.broken() + int((now.used > now.capacity).any(axis=1).sum())
     return found
 
 
 def as_row(
-    kind: str, name: str, groups: int, found: dict[str, dict[str, Any]], left_out: str
+    kind: str, name: str, groups: int, found: Mapping[str, Admitted], left_out: str
 ) -> dict[str, Any]:
     """For the results file."""
     return {
         "format": kind,
         "name": name,
         "groups": groups,
-        "joint": found["joint"]["groups"],
-        "first fit": found["first fit"]["groups"],
-        "broken": found["joint"]["broken"],
-        "seconds": found["joint"]["seconds"],
-        "first fit seconds": found["first fit"]["seconds"],
-        "members": {way: one["members"] for way, one in found.items()},
+        "joint": len(found["joint"].groups),
+        "first fit": len(found["first fit"].groups),
+        "broken": found["joint"].broken,
+        "seconds": quantiles(found["joint"].seconds or [0.0]),
+        "first fit seconds": quantiles(found["first fit"].seconds or [0.0]),
+        "members": {way: one.members for way, one in found.items()},
         "left out": left_out,
     }

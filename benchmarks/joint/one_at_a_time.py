@@ -3,7 +3,7 @@
 `native` is Nova's scheduler with its own policies: capacity, traits, and of each server at most one
 group of the kinds affinity or anti-affinity of hosts, with a greatest number per host. `ideal` has
 a filter for every policy besides: no host on which the member breaks one, given those placed before
-it. Among the remaining hosts, spreading takes the emptiest and packing the fullest.
+it. Which of the remaining hosts is taken is a `Weigher`'s choice.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from benchmarks.joint.checker import (
     named_hosts,
     suitable,
 )
+from benchmarks.joint.weighers import Packing, Spreading
 
 from moorage.domain.ensembles import edges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from benchmarks.joint.fleet import Fleet
+    from benchmarks.joint.weighers import Weigher
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName, PolicyStatement
@@ -43,49 +45,46 @@ class Scheduler:
     """A filter for some policies, and a weigher."""
 
     ideal: bool
-    weigher: str
-    """`spreading`, `packing` or `first`: the first host that passes."""
-
-    @property
-    def name(self) -> str:
-        """Such as `ideal packing`."""
-        return f"{'ideal' if self.ideal else 'native'} {self.weigher}"
+    weigher: Callable[[Fleet], Weigher]
+    name: str
 
     def place(self, fleet: Fleet, request: EnsembleRequest) -> dict[MemberName, int] | None:
-        """Member -> host row, or None once a member finds no host."""
+        """Member -> host row, or None once a member finds no host.
+
+        Fixed members stay where they are; their resources are in use already.
+        """
         groups = _groups(fleet, request, ideal=self.ideal)
         of_member: dict[MemberName, list[_Group]] = {}
         for group in groups:
             for member in group.edge:
                 of_member.setdefault(member, []).append(group)
-        free = fleet.free.copy()
+        weigher = self.weigher(fleet)
         found: dict[MemberName, int] = {}
-        scale = np.maximum(fleet.capacity.max(axis=0), 1)
         fits_role = {role.name: suitable(fleet, role) & ~fleet.closed for role in request.roles}
         demands = {
             role.name: np.array([role.resources.get(name, 0) for name in fleet.classes])
             for role in request.roles
         }
+        for member, host in request.fixed.items():
+            found[member] = fleet.row_of[host]
+            for group in of_member.get(member, ()):
+                group.place(found[member])
         for member in request.members:
+            if member in request.fixed:
+                continue
             demand = demands[member.role]
-            mask = fits_role[member.role] & ((free >= demand) | (demand == 0)).all(axis=1)
+            mask = fits_role[member.role] & ((weigher.free >= demand) | (demand == 0)).all(axis=1)
             for group in of_member.get(member, ()):
                 group.filter(mask)
             rows = np.flatnonzero(mask)
             if not len(rows):
                 return None
-            row = int(rows[self._best((free[rows] / scale).sum(axis=1))])
+            row = int(rows[np.argmin(weigher.costs(demand)[rows])])
             found[member] = row
-            free[row] -= demand
+            weigher.place(row, demand)
             for group in of_member.get(member, ()):
                 group.place(row)
         return found
-
-    def _best(self, room: Floats) -> int:
-        """The position of the host that is taken, from how much room each has."""
-        if self.weigher == "first":
-            return 0
-        return int(np.argmin(room) if self.weigher == "packing" else np.argmax(room))
 
 
 class _Group:
@@ -194,5 +193,7 @@ def _groups(fleet: Fleet, request: EnsembleRequest, *, ideal: bool) -> list[_Gro
 
 
 SCHEDULERS: Final = tuple(
-    Scheduler(ideal, weigher) for ideal in (False, True) for weigher in ("spreading", "packing")
+    Scheduler(ideal, weigher, f"{'ideal' if ideal else 'native'} {weigher.name}")
+    for ideal in (False, True)
+    for weigher in (Spreading, Packing)
 )

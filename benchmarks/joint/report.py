@@ -54,18 +54,30 @@ HEAD: Final = (
 
 def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> None:
     """Put rows into the results file, with where and when; others stay as they were."""
-    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    known = {_key(one): one for one in found.get(section, [])}
-    machine = {key: value for key, value in facts.items() if key not in {"date", "load"}}
-    own = {"date": facts["date"], "load average": facts["load"], "machine": machine}
-    known |= {_key(one): one | own for one in rows}
-    found[section] = [known[key] for key in sorted(known)]
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    found = kept(RESULTS, rows, facts, section, _key)
     TABLE.write_text("\n".join(page(found)))
     if pictured := [one for one in found.get("cells", []) if one["load"] == PICTURED_LOAD]:
         # The set that was never tuned on, where it was measured.
         which = min(one["set"] for one in pictured)
         PICTURE.write_text(picture([one for one in pictured if one["set"] == which]))
+
+
+def kept(
+    file: Path,
+    rows: list[dict[str, Any]],
+    facts: Mapping[str, Any],
+    section: str,
+    key: Callable[[Mapping[str, Any]], tuple[str, ...]],
+) -> dict[str, Any]:
+    """All results after rows were put into a section of a file; those of equal key are replaced."""
+    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    known = {key(one): one for one in found.get(section, [])}
+    machine = {name: value for name, value in facts.items() if name not in {"date", "load"}}
+    own = {"date": facts["date"], "load average": facts["load"], "machine": machine}
+    known |= {key(one): one | own for one in rows}
+    found[section] = [known[one] for one in sorted(known)]
+    file.write_text(json.dumps(found, indent=1) + "\n")
+    return found
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -79,16 +91,16 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
     cells = found.get("cells", [])
     for which in dict.fromkeys(row["set"] for row in cells):
         rows = [row for row in cells if row["set"] == which]
-        yield from (f"## The set `{which}`", "", *_by_machine(rows, _cells))
+        yield from (f"## The set `{which}`", "", *by_machine(rows, _cells))
     for heading, section, table in (
         ("Streams", "streams", _streams),
         ("Over HTTP, holds committed", "http", _over_http),
         ("Public formats", "public", _public),
     ):
-        yield from (f"## {heading}", "", *_by_machine(found.get(section, []), table))
+        yield from (f"## {heading}", "", *by_machine(found.get(section, []), table))
 
 
-def _by_machine(
+def by_machine(
     rows: list[dict[str, Any]], table: Callable[[list[dict[str, Any]]], Iterator[str]]
 ) -> Iterator[str]:
     """A table for each machine on which some of the rows were measured."""

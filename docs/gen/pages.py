@@ -18,6 +18,7 @@ from gen import (
     month,
     native_api,
     policies,
+    public,
     rules,
     settings,
     speed,
@@ -41,5 +42,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/speed.md": speed.page,
     "reference/time.md": time.page,
     "reports/joint.md": joint.page,
+    "reports/public.md": public.page,
     "reports/month.md": month.page,
 }

@@ -1,0 +1,85 @@
+"""Replay public traces against Moorage's engine and against schedulers of one member at a time.
+
+    python -m benchmarks.public                            # what there is in .cache/public
+    python -m benchmarks.public --folder DIR --data gpu-v2025 --loads 90 --orders size
+    python -m benchmarks.public --generated 1              # applications of the same shape
+    ... --write                                            # keep it, and make RESULTS.md anew
+
+Where the traces are published, and which file of each is read: docs/gen/public.py. Everything runs
+in this process; times are of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.placement.report import machine
+from benchmarks.public import admission, report
+from benchmarks.public.applications import made, peak, read
+
+from moorage.domain.requests import Objective
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.public.applications import Instance
+
+FOLDER: Final = Path(".cache") / "public"
+APPLICATIONS: Final = "disaggregated_DLRM_trace.csv"
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the traces are")
+    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--loads", type=int, nargs="+", default=list(admission.LOADS))
+    parser.add_argument(
+        "--orders", nargs="+", choices=admission.ORDERS, default=list(admission.ORDERS)
+    )
+    objectives = [str(one) for one in Objective]
+    joint = [str(one) for one in admission.JOINT]
+    parser.add_argument("--objectives", nargs="+", choices=objectives, default=joint)
+    parser.add_argument("--generated", type=int, metavar="SEED", help="no trace: make one")
+    parser.add_argument("--write", action="store_true", help="keep the results")
+    args = parser.parse_args()
+    if args.write and args.generated is not None:
+        parser.error("results of generated applications are not kept")
+    for name in args.data:
+        for section, row in DATA[name](args):
+            print(row, flush=True)
+            if args.write:
+                report.keep([row], machine(), section)
+
+
+def _instances(args: argparse.Namespace) -> list[Instance] | None:
+    """The applications' instances: read, or made; None if there is no file."""
+    if args.generated is not None:
+        return made(args.generated)
+    file = args.folder / APPLICATIONS
+    if not file.exists():
+        print(f"{file}: no such file, not run")
+        return None
+    return read(file)
+
+
+def _admission(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+    instances = _instances(args)
+    if instances is None:
+        return
+    asked = peak(instances)
+    objectives = [Objective(one) for one in args.objectives]
+    for setting in admission.settings(args.loads, args.orders):
+        yield "admission", admission.measure(asked, setting, objectives)
+
+
+DATA: Final[dict[str, Callable[[argparse.Namespace], Iterator[tuple[str, dict[str, Any]]]]]] = {
+    "gpu-v2025": _admission,
+}
+"""Name of a data set -> what measures it: sections of the results file, and rows for them."""
+
+if __name__ == "__main__":
+    main()
