@@ -2,6 +2,7 @@
 
     python -m benchmarks.public                            # what there is in .cache/public
     python -m benchmarks.public --folder DIR --data gpu-v2025 --loads 90 --orders size
+    python -m benchmarks.public --data openb gangs --first 500     # to try it
     python -m benchmarks.public --generated 1              # applications of the same shape
     ... --write                                            # keep it, and make RESULTS.md anew
 
@@ -13,10 +14,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from benchmarks.placement.report import machine
-from benchmarks.public import admission, report
+from benchmarks.public import admission, gangs, gpu_shares, growth, report
 from benchmarks.public.applications import made, peak, read
 
 from moorage.domain.requests import Objective
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from benchmarks.public.applications import Instance
+
+    Row: TypeAlias = tuple[str, dict[str, Any]]
 
 FOLDER: Final = Path(".cache") / "public"
 APPLICATIONS: Final = "disaggregated_DLRM_trace.csv"
@@ -36,18 +39,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the traces are")
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
-    parser.add_argument("--loads", type=int, nargs="+", default=list(admission.LOADS))
+    parser.add_argument("--loads", type=int, nargs="+", help="of gpu-v2025 and growth, percent")
     parser.add_argument(
-        "--orders", nargs="+", choices=admission.ORDERS, default=list(admission.ORDERS)
+        "--orders",
+        nargs="+",
+        choices=admission.ORDERS,
+        default=list(admission.ORDERS),
+        help="of gpu-v2025",
     )
-    objectives = [str(one) for one in Objective]
     joint = [str(one) for one in admission.JOINT]
-    parser.add_argument("--objectives", nargs="+", choices=objectives, default=joint)
+    parser.add_argument("--objectives", nargs="+", choices=joint, default=joint)
+    parser.add_argument("--first", type=int, metavar="N", help="only so many tasks and gangs")
     parser.add_argument("--generated", type=int, metavar="SEED", help="no trace: make one")
     parser.add_argument("--write", action="store_true", help="keep the results")
     args = parser.parse_args()
-    if args.write and args.generated is not None:
-        parser.error("results of generated applications are not kept")
+    if args.write and (args.first or args.generated is not None):
+        parser.error("results of a part, or of generated applications, are not kept")
     for name in args.data:
         for section, row in DATA[name](args):
             print(row, flush=True)
@@ -60,24 +67,59 @@ def _instances(args: argparse.Namespace) -> list[Instance] | None:
     if args.generated is not None:
         return made(args.generated)
     file = args.folder / APPLICATIONS
+    return read(file) if _there(file) else None
+
+
+def _there(file: Path) -> bool:
+    """Whether there is a file; said if there is none."""
     if not file.exists():
         print(f"{file}: no such file, not run")
-        return None
-    return read(file)
+    return file.exists()
 
 
-def _admission(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+def _admission(args: argparse.Namespace) -> Iterator[Row]:
     instances = _instances(args)
     if instances is None:
         return
     asked = peak(instances)
     objectives = [Objective(one) for one in args.objectives]
-    for setting in admission.settings(args.loads, args.orders):
+    for setting in admission.settings(args.loads or admission.LOADS, args.orders):
         yield "admission", admission.measure(asked, setting, objectives)
 
 
-DATA: Final[dict[str, Callable[[argparse.Namespace], Iterator[tuple[str, dict[str, Any]]]]]] = {
+def _growth(args: argparse.Namespace) -> Iterator[Row]:
+    instances = _instances(args)
+    if instances is None:
+        return
+    for load in args.loads or growth.LOADS:
+        for barred in (False, True):
+            found = growth.measure(instances, load, barred=barred, objectives=args.objectives)
+            yield "growth", found
+
+
+def _shares(args: argparse.Namespace) -> Iterator[Row]:
+    if not _there(args.folder / gpu_shares.NODES):
+        return
+    nodes = gpu_shares.read_nodes(args.folder)
+    for name in gpu_shares.TASKS:
+        if not _there(args.folder / name):
+            continue
+        tasks = gpu_shares.read_tasks(args.folder / name)[: args.first]
+        for order in gpu_shares.ORDERS:
+            yield "shares", gpu_shares.measure(nodes, tasks, name, order)
+
+
+def _gangs(args: argparse.Namespace) -> Iterator[Row]:
+    submitted, hosts = gangs.gangs()[: args.first], gangs.fleet()
+    for name in gangs.ways():
+        yield "gangs", gangs.measure(name, submitted, hosts)
+
+
+DATA: Final[dict[str, Callable[[argparse.Namespace], Iterator[Row]]]] = {
     "gpu-v2025": _admission,
+    "growth": _growth,
+    "openb": _shares,
+    "gangs": _gangs,
 }
 """Name of a data set -> what measures it: sections of the results file, and rows for them."""
 

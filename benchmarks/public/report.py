@@ -32,6 +32,26 @@ is the largest that only one of the best peer and Moorage admits, and alone is a
 whole difference in instances."""
 
 
+GROWTH: Final = """\
+The same trace in time, on hosts for the given load at its peak. *First* are the applications that
+are there at the beginning; then every hour some instances end, and what an application grows by is
+granted together or not at all, beside its members that stay where they are. Given are the requests
+to grow that were granted, and their instances; seconds are of the processor, for one request."""
+
+SHARES: Final = """\
+GPU shares allocated, of all there are, after every task was asked for once, in the order as
+published and in a random one; nothing ends. `gpu_spec` limits a task to models of GPU. *packing*
+takes the fullest host and *spreading* the emptiest, both the fullest GPU that will do. A joint
+decision places one task here; seconds are of the processor, for one task."""
+
+GANGS: Final = """\
+The numbers of Kueue's performance test of topology-aware scheduling, without ends and quotas: the
+last gangs find nine tenths of the CPUs taken. A gang that was refused though there was room for it
+by counting is *refused that fits*. *In several racks* are gangs whose pods are not all in one rack,
+which only those may be that do not require it. The peers obey what is required, one pod after the
+other, and know nothing of preferences."""
+
+
 def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> None:
     """Put rows into the results file, with where and when, and write the page."""
     TABLE.write_text("\n".join(page(kept(RESULTS, rows, facts, section, _key))))
@@ -109,7 +129,82 @@ def _named(found: Mapping[str, str | None]) -> str:
     return "; ".join(f"{name} ({way})" for way, name in found.items() if name)
 
 
+def growth_table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Growth that each way grants."""
+    if not rows:
+        yield NOT_RUN
+        return
+    ways = list(rows[0]["granted"])
+    yield f"| load | CN on GPU hosts | hosts | | asked | {' | '.join(ways)} |"
+    yield "|---" * (len(ways) + 5) + "|"
+    for row in rows:
+        where = f"| {row['load']} % | {'no' if row['barred'] else 'yes'} | {row['hosts']:,}"
+        first = (str(row["first"][way]) for way in ways)
+        yield f"{where} | first | {row['applications']} | {' | '.join(first)} |"
+        most = max(row["granted"][way][1] for way in ways if way in PEERS)
+        asked = _admitted((row["requests"], row["members"]))
+        granted = (
+            _bold(_admitted(row["granted"][way]), row["granted"][way][1] < most, way)
+            for way in ways
+        )
+        yield f"| | | | grown | {asked} | {' | '.join(granted)} |"
+        shares = (f"{row['granted'][way][1] / max(row['members'], 1):.1%}" for way in ways)
+        yield f"| | | | instances, share | | {' | '.join(shares)} |"
+        times = (_times(row["seconds"][way]) for way in ways)
+        yield f"| | | | s, p50 / p95 / most | | {' | '.join(times)} |"
+
+
+def _bold(text: str, missed: bool, way: str) -> str:  # noqa: FBT001 - whether a goal is missed
+    return f"**{text}**" if missed and way not in PEERS else text
+
+
+def _times(found: Mapping[str, float]) -> str:
+    return " / ".join(f"{found[name]:.2g}" for name in ("p50", "p95", "max"))
+
+
+def shares_table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """GPU shares that each way allocates."""
+    if not rows:
+        yield NOT_RUN
+        return
+    ways = list(rows[0]["allocated"])
+    yield f"| tasks | order | hosts | asked | {' | '.join(ways)} | room: s, p50 / p95 / most |"
+    yield "|---" * (len(ways) + 5) + "|"
+    for row in rows:
+        most = max(row["allocated"][way] for way in ways if way in PEERS)
+        allocated = (
+            _bold(f"{share:.1%} ({row['placed'][way]:,})", share < most, way)
+            for way, share in row["allocated"].items()
+        )
+        yield (
+            f"| {row['name']}, {row['tasks']:,} | {row['order']} | {row['hosts']:,}"
+            f" | {row['asked']:.1%} | {' | '.join(allocated)} | {_times(row['seconds']['room'])} |"
+        )
+
+
+def gangs_table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Gangs that each way places."""
+    if not rows:
+        yield NOT_RUN
+        return
+    yield (
+        "| | hosts | gangs | placed | refused that fits | in several racks | a second of the"
+        " processor | s, p50 / p95 / most |"
+    )
+    yield "|---" * 8 + "|"
+    for row in rows:
+        wrong = row["refused that fit"]
+        yield (
+            f"| {row['name']} | {row['hosts']:,} | {row['gangs']:,} | {row['placed']:,}"
+            f" | {_bold(f'{wrong:,}', wrong > 0, row['name'])} | {row['in several racks']:,}"
+            f" | {row['a second']:,.0f} | {_times(row['seconds'])} |"
+        )
+
+
 SECTIONS: Final[tuple[tuple[str, str, str, Callable[[Any], Iterator[str]]], ...]] = (
     ("admission", "gpu-v2025: applications admitted", ADMISSION, admission_table),
+    ("growth", "gpu-v2025: growth granted in time", GROWTH, growth_table),
+    ("shares", "openb 2023: GPU shares allocated", SHARES, shares_table),
+    ("gangs", "Gangs on racks", GANGS, gangs_table),
 )
 """Key in the results file, heading, what is said before the table, and the table."""

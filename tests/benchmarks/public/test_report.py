@@ -37,3 +37,51 @@ def test_rows_sums_and_what_a_peer_does_better_are_said() -> None:
 
 def test_without_results_nothing_was_run() -> None:
     assert "not run" in "\n".join(page({}))
+
+
+def test_growth_shares_and_gangs_have_their_tables() -> None:
+    times = {"p50": 0.01, "p95": 0.02, "max": 0.5}
+    ways = ("room", "FGD")
+    growth = {
+        "load": 97,
+        "barred": False,
+        "hosts": 2550,
+        "applications": 140,
+        "requests": 100,
+        "members": 200,
+        "first": {"room": 139, "FGD": 140},
+        "granted": {"room": [90, 150], "FGD": [95, 160]},
+        "seconds": dict.fromkeys(ways, times),
+        "machine": MACHINE,
+    }
+    shares = {
+        "name": "openb.csv",
+        "order": "as published",
+        "hosts": 1213,
+        "tasks": 8152,
+        "asked": 0.98,
+        "allocated": {"room": 0.92, "FGD": 0.93},
+        "placed": {"room": 8000, "FGD": 8010},
+        "seconds": dict.fromkeys(ways, times),
+        "machine": MACHINE,
+    }
+    gangs = {
+        "name": "room",
+        "hosts": 640,
+        "gangs": 15_000,
+        "placed": 14_998,
+        "refused that fit": 2,
+        "in several racks": 0,
+        "a second": 200.4,
+        "seconds": times,
+        "machine": MACHINE,
+    }
+    text = "\n".join(page({"growth": [growth], "shares": [shares], "gangs": [gangs]}))
+    assert "| 97 % | yes | 2,550 | first | 140 | 139 | 140 |" in text
+    assert "| | | | grown | 100 (200) | **90 (150)** | 95 (160) |" in text
+    assert "| | | | instances, share | | 75.0% | 80.0% |" in text
+    assert (
+        "| openb.csv, 8,152 | as published | 1,213 | 98.0% | **92.0% (8,000)** | 93.0% (8,010)"
+        " | 0.01 / 0.02 / 0.5 |" in text
+    )
+    assert "| room | 640 | 15,000 | 14,998 | **2** | 0 | 200 | 0.01 / 0.02 / 0.5 |" in text
