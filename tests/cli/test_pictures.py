@@ -132,12 +132,13 @@ def test_closed_hosts_are_neither_empty_nor_full() -> None:
         some["hosts"][0]["closed"] = [{"why": "disabled", **closed}]
         away = {"why": "away", "end": "2026-12-08T00:00:00Z", "kind": "maintenance"}
         some["hosts"][1]["closed"] = [{**closed, **away}]
-        some["hosts"][1]["resources"]["VCPU"]["booked"] = 10
+        some["hosts"][1]["resources"]["VCPU"]["booked"] = 4
         some["hosts"][2]["closed"] = [{**closed, **away, "why": "planned", "start": away["end"]}]
         text = "\n".join(drawn(fleets.picture(some, None, {})))
         assert f"{count} hosts (2 closed), VCPU 50% booked" in text
         if count == 4:
             assert text.count("xxxxxxxxxx") == 2
+            assert "4/10" in text
             assert "away until" in text
             assert "disabled" in text
         else:

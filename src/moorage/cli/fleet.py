@@ -90,9 +90,7 @@ def _bar(host: Mapping[str, Any], levels: Sequence[str], resource_class: str) ->
     fill = host["resources"].get(resource_class) or {"capacity": 0, "booked": 0, "allocated": 0}
     place = tuple(host["domains"].get(level, NOWHERE) for level in levels)
     closed = "; ".join(closed_for(one) for one in host.get("closed", ()) if one["why"] != "planned")
-    # Of a host that is away all counts as booked: what servers have there says more.
-    used = fill["allocated"] if closed else fill["booked"]
-    return Bar(host["name"], place, used, fill["capacity"], closed)
+    return Bar(host["name"], place, fill["booked"], fill["capacity"], closed)
 
 
 def _shared(host: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
 from moorage.usecases.capacity.planned import _hours
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out
+from moorage.usecases.ledger.audit import audit
 from moorage.usecases.ports import Caller
 
 FLEET = """
@@ -236,7 +237,7 @@ def filled(service: Service) -> list[tuple[int, int]]:
     return [(one["booked"], one["capacity"]) for one in some]
 
 
-def test_the_fleet_shows_a_host_full_while_it_is_away_and_not_before(service: Service) -> None:
+def test_what_is_booked_on_a_host_that_is_away_is_shown_and_is_no_overage(service: Service) -> None:
     body = {
         "name": "web",
         "members": [{"name": "s", "count": 1, "flavor": "half"}],
@@ -249,8 +250,10 @@ def test_the_fleet_shows_a_host_full_while_it_is_away_and_not_before(service: Se
         soon = {"start": "2026-11-21T09:30:00Z", "end": "2026-11-21T12:00:00Z"}
         assert plan(service, domains=[domain], **soon).status_code == 201
     assert filled(service) == before
+    assert audit(service.store, OPERATOR, None).findings == ()
     service.clock.instant = NINE + 40 * MINUTE
-    assert filled(service) == [(8, 8)] * 4
+    assert filled(service) == before
+    assert audit(service.store, OPERATOR, None).findings == ()
     service.clock.instant = NINE + 180 * MINUTE
     assert filled(service) == [(0, 8)] * 4
 

@@ -13,7 +13,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.decisions import Claim
 from moorage.domain.errors import NotFound
-from moorage.domain.period import MINUTE, format_instant
+from moorage.domain.period import MINUTE, Period, format_instant
 from moorage.domain.words import counted
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.ledger.content import booked_sets
@@ -95,14 +95,20 @@ def clear_orphan(store: Store, caller: Caller, found: AllocationSet) -> None:
 
 
 def _overages(snapshot: Snapshot) -> Iterator[Finding]:
+    """Inventories on which more is booked than their capacity.
+
+    A period without capacity does not count: that a host is away while it has bookings is planned
+    so, and `capacity window show` says whom it concerns.
+    """
     for name, columns in sorted(snapshot.classes.items()):
-        over = (columns.peak > columns.capacity) & snapshot.alive[columns.rows]
+        booked = columns.booked_over(Period(snapshot.taken_at))
+        over = (booked > columns.capacity) & snapshot.alive[columns.rows]
         for at in over.nonzero()[0].tolist():
             row = int(columns.rows[at])
             yield Finding(
                 FindingKind.OVERAGE,
                 snapshot.uuids[row],
-                f"{snapshot.names[row]}: {name} {int(columns.peak[at])} booked"
+                f"{snapshot.names[row]}: {name} {int(booked[at])} booked"
                 f" of {max(int(columns.capacity[at]), 0)}",
             )
 

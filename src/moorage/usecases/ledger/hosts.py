@@ -9,8 +9,6 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import SHARING_TRAIT
@@ -42,8 +40,8 @@ class Fill:
     allocated: int
     """The usage that Placement's API shows."""
     booked: int
-    """The peak of all live bookings from now on, holds included; at least the capacity while the
-    host is away. An absence that is planned for later does not count."""
+    """The peak of all live bookings from now on, holds included, whether the host is closed or
+    not: what is placed on it stays there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +107,12 @@ def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
     now = snapshot.taken_at
     for name, columns in sorted(snapshot.classes.items()):
         booked = columns.booked_over(Period(now))
-        gone = (columns.down.start <= now) & (now < columns.down.end)
-        away = np.isin(columns.rows, columns.down.owner[gone])
         roots = snapshot.root[columns.rows].tolist()
         numbers = zip(
             roots,
             columns.capacity.tolist(),
             columns.used.tolist(),
-            np.where(away, np.maximum(booked, columns.capacity), booked).tolist(),
+            booked.tolist(),
             strict=True,
         )
         for root, capacity, used, most in numbers:
