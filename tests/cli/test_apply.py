@@ -50,7 +50,7 @@ class File:
 def file(sim: Cli, tmp_path: Path) -> Any:
     found = File(tmp_path / "app.yaml")
     yield found
-    sim("ensemble", "delete", found.name)
+    sim("ensemble", "delete", found.name, "--yes")
 
 
 def test_it_is_created_and_then_unchanged(sim: Cli, file: File) -> None:

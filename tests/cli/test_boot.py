@@ -73,7 +73,7 @@ def shop(tenant: Cli, nova: Nova, tmp_path: Path) -> Iterator[str]:
     yield name
     for one in list(nova.servers):
         nova.answer("DELETE", f"/compute/v2.1/servers/{one}", {"X-Auth-Token": "a:b"}, None)
-    tenant("ensemble", "delete", name)
+    tenant("ensemble", "delete", name, "--yes")
 
 
 def as_operator(tenant: Cli) -> Cli:
@@ -152,7 +152,7 @@ def test_slices_are_left_to_be_claimed(tenant: Cli, nova: Nova, tmp_path: Path) 
     assert sorted(told["unclaimed"]) == ["gate[0]", "link[0]", "session[0]"]
     alone = tenant("ensemble", "boot", name, "--only", "session")
     assert (alone.status, "kind slice" in alone.err) == (1, True)
-    tenant("ensemble", "delete", name)
+    tenant("ensemble", "delete", name, "--yes")
     tenant("server", "provider", "delete", server, "--force")
 
 
@@ -470,4 +470,4 @@ def test_each_project_creates_its_own_servers(tenant: Cli, nova: Nova, tmp_path:
     assert {one["member"] for one in theirs["members"]} == {"web[0]", "web[1]"}
     id_ = tenant.body("ensemble", "show", name)["ensemble"]["id"]
     assert statuses(as_operator(tenant), id_) == {"active"}
-    tenant("ensemble", "delete", name)
+    tenant("ensemble", "delete", name, "--yes")

@@ -172,6 +172,19 @@ def test_claims_from_building_to_active_and_failed(sim: Any, web: str) -> None:
     assert [line.split()[2] for line in listed.splitlines()[2:]] == ["active", "failed"]
 
 
+def test_what_has_servers_is_deleted_only_when_that_is_confirmed(sim: Any, web: str) -> None:
+    claim = sim.body("claim", "create", web, "web[0]", "--flavor", "m1.small")
+    assert claim["claim"]["member"] == "web[0]"
+    refused = sim("ensemble", "delete", web)
+    assert refused.status == 4
+    assert "web[0] building: their servers stay where they are, without its policies" in refused.err
+    assert "repeat with --yes to delete the ensemble" in refused.err
+    assert sim("ensemble", "show", web).status == 0
+    told = sim("ensemble", "delete", web, "--yes")
+    assert told.status == 0
+    assert told.out.endswith(", freed 1 held place: web[1]\n")
+
+
 def test_a_server_that_differs_is_status_4(sim: Any, web: str) -> None:
     told = sim("claim", "create", web, "web[0]", "--flavor", "m1.xlarge")
     assert told.status == 4
@@ -239,7 +252,7 @@ def test_a_server_joins_and_leaves(sim: Any, web: str) -> None:
     claim = sim("claim", "create", other, "server[0]", "--flavor", "m1.small").out.split()[1]
     server = str(uuid.uuid4())
     sim("claim", "set", claim, "--active", "--server", server)
-    sim("ensemble", "delete", other)
+    sim("ensemble", "delete", other, "--yes")
     joined = sim(
         *("member", "add", web, "--role", "web", "--server", server),
         *("--on-violation", "accept_and_report"),

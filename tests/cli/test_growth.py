@@ -25,7 +25,7 @@ def web(sim: Any, tmp_path: Path) -> Iterator[str]:
     file.write_text(WEB.format(name=name), encoding="utf-8")
     assert sim("ensemble", "create", "-f", str(file), "--hold", "30m").status == 0
     yield name
-    sim("ensemble", "delete", name)
+    sim("ensemble", "delete", name, "--yes")
 
 
 def test_an_ensemble_grows_and_shrinks(sim: Any, web: str) -> None:

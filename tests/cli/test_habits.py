@@ -28,7 +28,7 @@ def shop(sim: Any, tmp_path: Path) -> Iterator[str]:
     file.write_text(SPREAD.format(name=name), encoding="utf-8")
     made = sim.body("ensemble", "create", "-f", str(file), "--hold", "30m")["ensemble"]["id"]
     yield name
-    sim("ensemble", "delete", made)
+    sim("ensemble", "delete", made, "--yes")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def shop(sim: Cli) -> Iterator[str]:
     )
     assert made.status == 0, made
     yield name
-    sim("ensemble", "delete", name)
+    sim("ensemble", "delete", name, "--yes")
 
 
 def without_blazar(err: str) -> str:

@@ -221,7 +221,7 @@ class Confirm(Command):
         with self.client() as client:
             found = find(client, args.decision).value
             if not args.yes:
-                confirm.ask(client, found, self.app.stderr)
+                confirm.ask_to_close(client, found, self.app.stderr)
             answer = client.decisions.confirm(str(found.id))
         return Shown(answer.body, decision_text.confirmed(answer.body))
 

@@ -20,6 +20,7 @@ from moorage.cli.output import (
 from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE
 from moorage.client.errors import Missing
 from moorage.domain.ensembles import MemberKind
+from moorage.domain.words import counted
 from moorage.wire.decisions import Assignment
 
 if TYPE_CHECKING:
@@ -365,7 +366,7 @@ class Confirm(Command):
         with self.client() as client:
             decision = newest_decision(client, client.ensembles.find(args.ensemble))
             if not args.yes:
-                confirm.ask(client, decision, self.app.stderr)
+                confirm.ask_to_close(client, decision, self.app.stderr)
             answer = client.decisions.confirm(str(decision.id))
         return Shown(answer.body, decision_text.confirmed(answer.body))
 
@@ -373,14 +374,29 @@ class Confirm(Command):
 class Delete(Command):
     """Delete an ensemble and release its held places.
 
-    Running servers keep their allocations; only places that are held are freed.
+    Running servers keep their allocations; only places that are held are freed. If members are
+    building or active, it asks first; without a terminal it needs --yes.
     """
 
-    options = (ENSEMBLE,)
+    examples = """
+        moorage ensemble delete shop
+        moorage ensemble delete shop --yes
+    """
+    options = (ENSEMBLE, confirm.yes_argument)
 
     def act(self, args: argparse.Namespace) -> Shown:
+        from moorage.cli.placement_map import summed
+
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             generation = client.ensembles.show(ensemble_id).value.generation
+            members = client.ensembles.members(ensemble_id).value
+            if not args.yes:
+                confirm.ask_to_delete(members, self.app.stderr)
             client.ensembles.delete(ensemble_id, generation)
-        return Shown({"deleted": ensemble_id}, f"deleted {short(ensemble_id)}")
+        freed = [one.name for one in members if one.status == confirm.HELD]
+        said = f", freed {counted(len(freed), 'held place')}: {summed(freed)}" if freed else ""
+        return Shown(
+            {"deleted": ensemble_id, "released_members": freed},
+            f"deleted {short(ensemble_id)}{said}",
+        )

@@ -51,7 +51,8 @@ class Replay(Command):
 
         _, described = read_description(read_text(args.file))
         order = in_order(described, args.order)
-        found = replayed(Path(running(args.name).directory), described, order, args.resource)
+        built = _read(Path(running(args.name).directory), described)
+        found = replayed(built, described, order, args.resource)
         return Shown(found.body(), found.text())
 
 
@@ -106,28 +107,38 @@ def in_order(described: EnsembleDescription, order: str | None) -> list[MemberNa
 
 
 def replayed(
-    directory: Path, described: EnsembleDescription, order: Sequence[MemberName], by: str
+    built: BuiltProblem, described: EnsembleDescription, order: Sequence[MemberName], by: str
 ) -> Finding:
-    """Read the simulation's ledger and place the members one at a time."""
-    if chosen := [one.name for one in described.roles if one.alternatives]:
-        raise WrongUsage(f"role {chosen[0]} has alternatives, which nothing places one at a time")
-    from moorage.cli.sim_process import clock_file, database_url
+    """Place the members one at a time, each on the host with most of the class `by`."""
     from moorage.engine.joint.sequential import place_sequentially
-    from moorage.store import open_store
-    from moorage.store.settable_clock import SettableClock
 
-    store = open_store(database_url(directory), clock=SettableClock(clock_file(directory)))
-    try:
-        built = _built(store, described)
-    finally:
-        store.close()
     names = built.terrain.names
     outcome = place_sequentially(built.problem, order, names=names, by=by)
     types = {one.name: one.type for one in described.policies}
     return Finding(outcome, names, types, len(order))
 
 
-def _built(store: Store, described: EnsembleDescription) -> BuiltProblem:
+def _read(directory: Path, described: EnsembleDescription) -> BuiltProblem:
+    """The problem on a simulation's ledger."""
+    from moorage.cli.sim_process import clock_file, database_url
+    from moorage.store import open_store
+    from moorage.store.settable_clock import SettableClock
+
+    store = open_store(database_url(directory), clock=SettableClock(clock_file(directory)))
+    try:
+        return problem_of(store, described)
+    finally:
+        store.close()
+
+
+def problem_of(store: Store, described: EnsembleDescription) -> BuiltProblem:
+    """The problem of a description on a ledger, without what ensembles of its name have booked.
+
+    Raises:
+        WrongUsage: a role has alternatives.
+    """
+    if chosen := [one.name for one in described.roles if one.alternatives]:
+        raise WrongUsage(f"role {chosen[0]} has alternatives, which nothing places one at a time")
     from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.period import Period
     from moorage.domain.requests import EnsembleRequest
