@@ -38,6 +38,15 @@ def test_create_says_it_in_one_line(sim: Any, tmp_path: Path) -> None:
     assert sim("ensemble", "delete", told.out.split()[1]).status == 0
 
 
+def test_the_description_may_stand_alone(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "alone.yaml"
+    file.write_text(WEB.format(name=f"alone-{uuid.uuid4().hex[:8]}"), encoding="utf-8")
+    assert sim("ensemble", "create", str(file), "--dry-run").out.startswith("verdict feasible")
+    for more in (("-f", str(file)), ("--server", "m1.small")):
+        told = sim("ensemble", "create", str(file), *more, "--dry-run")
+        assert (told.status, "give one of FILE, -f/--file and --server" in told.err) == (2, True)
+
+
 def test_a_dry_run_writes_nothing(sim: Any) -> None:
     before = sim.body("ensemble", "list")
     told = sim("ensemble", "create", "--server", "m1.small", "--name", "ghost", "--dry-run")

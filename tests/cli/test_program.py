@@ -117,6 +117,15 @@ def test_a_whole_word_is_no_beginning_of_another(typed: str, meant: str, rest: s
     assert named_command(typed.split()) == (meant, rest.split())
 
 
+def test_help_is_a_verb_before_any_noun(offline: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["help", "ensemble", "create"], ["help", "ensemble"], ["help"]):
+        told = offline(*words)
+        asked = offline(*words[1:], "--help") if words[1:] else offline()
+        assert told.status == 0
+        assert (told.out, told.err) == (asked.out, asked.err)
+    assert "usage: moorage ensemble create" in capsys.readouterr().out
+
+
 def test_a_group_of_commands_lists_them(offline: Any) -> None:
     told = offline("capacity", "window", "--help")
     assert told.status == 0

@@ -31,34 +31,47 @@ def clouds(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def test_without_anything_it_is_the_local_service_and_its_operator() -> None:
-    assert find(NOTHING, {}) == Access(DEFAULT_ENDPOINT, "admin")
+def simulation(environment: Mapping[str, str], name: str) -> None:
+    """Register a simulation whose process is this one."""
+    born = registry.start_time(os.getpid()) or ""
+    sim = Registration(name, "http://127.0.0.1:9", os.getpid(), born, "boss", "/x")
+    registry.write(registry.state_directory(environment), sim)
 
 
-def test_the_command_line_wins_over_the_environment() -> None:
-    environment = {"MOORAGE_ENDPOINT": "http://b", "MOORAGE_TOKEN": "t", "OS_TOKEN": "u"}
-    assert find(Wishes("http://a/", "x"), environment) == Access("http://a", "x")
-    assert find(NOTHING, environment) == Access("http://b", "t")
-    assert find(NOTHING, {"OS_TOKEN": "u"}).token == "u"
+def test_without_anything_it_is_the_local_service_and_its_operator(
+    environment: dict[str, str],
+) -> None:
+    assert find(NOTHING, environment) == Access(DEFAULT_ENDPOINT, "admin")
 
 
-def test_a_tenant_is_a_member_of_the_project_unless_said() -> None:
-    assert find(Wishes(project="p1"), {}) == Access(DEFAULT_ENDPOINT, "p1-user:p1", ("member",))
-    assert find(Wishes(project="p1", role="reader"), {}).roles == ("reader",)
-    assert find(Wishes(role="reader"), {}).roles == ("reader",)
-    assert find(NOTHING, {"MOORAGE_PROJECT": "p2"}).token == "p2-user:p2"
+def test_without_anything_it_is_the_only_simulation_that_runs(environment: dict[str, str]) -> None:
+    simulation(environment, "lab")
+    only = find(NOTHING, environment)
+    assert only == Access("http://127.0.0.1:9", "boss", simulation="lab")
+    assert find(Wishes(project="p"), environment).simulation == "lab"
+    for named in ({"MOORAGE_ENDPOINT": "http://b"}, {"OS_CLOUD": "lab"}):
+        assert find(NOTHING, environment | named).simulation is None
+    simulation(environment, "other")
+    assert find(NOTHING, environment) == Access(DEFAULT_ENDPOINT, "admin")
+
+
+def test_the_command_line_wins_over_the_environment(environment: dict[str, str]) -> None:
+    named = {"MOORAGE_ENDPOINT": "http://b", "MOORAGE_TOKEN": "t", "OS_TOKEN": "u"}
+    assert find(Wishes("http://a/", "x"), named) == Access("http://a", "x")
+    assert find(NOTHING, named) == Access("http://b", "t")
+    assert find(NOTHING, environment | {"OS_TOKEN": "u"}).token == "u"
+
+
+def test_a_tenant_is_a_member_of_the_project_unless_said(environment: dict[str, str]) -> None:
+    member = Access(DEFAULT_ENDPOINT, "p1-user:p1", ("member",))
+    assert find(Wishes(project="p1"), environment) == member
+    assert find(Wishes(project="p1", role="reader"), environment).roles == ("reader",)
+    assert find(Wishes(role="reader"), environment).roles == ("reader",)
+    assert find(NOTHING, environment | {"MOORAGE_PROJECT": "p2"}).token == "p2-user:p2"
 
 
 def test_os_cloud_finds_a_running_simulation(environment: dict[str, str]) -> None:
-    sim = Registration(
-        "lab",
-        "http://127.0.0.1:9",
-        os.getpid(),
-        registry.start_time(os.getpid()) or "",
-        "boss",
-        "/x",
-    )
-    registry.write(registry.state_directory(environment), sim)
+    simulation(environment, "lab")
     environment["OS_CLOUD"] = "lab"
     assert find(NOTHING, environment) == Access("http://127.0.0.1:9", "boss")
     assert find(Wishes(project="p"), environment).token == "p-user:p"

@@ -105,6 +105,9 @@ class Command(command.Command):
             help=FORMAT_HELP,
         )
 
+    _told: bool = False
+    """Whether the user was told which simulation is used."""
+
     def act(self, args: argparse.Namespace) -> Shown | None:
         """Run the command. None: it has printed everything itself."""
         raise NotImplementedError
@@ -195,10 +198,14 @@ class Command(command.Command):
         if self.in_openstack:
             yield self._manager.ensemble
             return
-        from moorage.client.discovery import find
+        from moorage.client.discovery import Access, find
         from moorage.client.moorage import connect
 
-        with connect(find(self._wishes(), os.environ)) as client:
+        access = find(self._wishes(), os.environ)
+        if isinstance(access, Access) and access.simulation and not self._told:
+            self._told = True
+            self.app.stderr.write(f"on simulation {access.simulation}, as nothing else is named\n")
+        with connect(access) as client:
             yield client
 
     def nova(self) -> Nova:

@@ -99,13 +99,14 @@ class Create(FromFile):
 
     examples = """
         moorage ensemble create -f shop.yaml --dry-run       # would it fit? nothing is written
-        moorage ensemble create -f shop.yaml --hold 10m      # place and hold
+        moorage ensemble create shop.yaml --hold 10m         # place and hold
         moorage ensemble create --server m1.small --count 3  # three servers, no file
         moorage ensemble create -f shop.yaml --until 2026-12-07T07:00Z   # ends then
         moorage ensemble create -f shop.yaml -f json         # the API's answer
         moorage ensemble create --server m1.small -f json    # a file of that name is ./json
     """
     options = (
+        Option("path", nargs="?", metavar="FILE", help="description, as with -f FILE"),
         Option(
             "-f",
             "--file",
@@ -132,8 +133,12 @@ class Create(FromFile):
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.domain.describe_nested import flat_body
 
+        if args.path is not None:
+            if args.file is not None or args.server is not None:
+                self.usage_error("give one of FILE, -f/--file and --server")
+            args.file = args.path
         if args.file is None and args.server is None:
-            self.usage_error("one of the arguments -f/--file --server is required")
+            self.usage_error("one of the arguments FILE -f/--file --server is required")
         body = self._body(args)
         if args.name:
             body["name"] = args.name

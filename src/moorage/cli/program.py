@@ -36,6 +36,8 @@ Help of a command: moorage ensemble create --help. Ids may be shortened.
 Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden,
   6 not found, 1 otherwise.
 """
+HELP: Final = "help"
+"""`moorage help NOUN VERB` is `moorage NOUN VERB --help`."""
 BROKEN_PIPE: Final = 141
 _LIKELY: Final = 4
 """Commands that are named where one is mistyped."""
@@ -103,10 +105,10 @@ class Program(App):
         try:
             self.options = self.parser.parse_args(list(argv))
             words = self.options.command
-            if not words:
+            if not words or words == [HELP]:
                 self.parser.print_help(self.stdout)
                 return OK
-            return self._run(words)
+            return self._run([*words[1:], "--help"] if words[0] == HELP else words)
         except SystemExit as stop:
             return stop.code if isinstance(stop.code, int) else FAILED
         except KeyboardInterrupt:

@@ -5,7 +5,8 @@
    logged in to (see `keystone`), of others `ensemble_endpoint_override` and the `token` below
    `auth` are read.
 2. `OS_AUTH_URL`: a login, too.
-3. `http://127.0.0.1:8778`, where `moorage serve` listens by default.
+3. The simulation that runs, if there is exactly one.
+4. `http://127.0.0.1:8778`, where `moorage serve` listens by default.
 
 The token: `--token`, `MOORAGE_TOKEN`, else what logging in gives or came with the endpoint, else
 `OS_TOKEN`, else the operator's of `noauth2`. With `--project` the caller is a user of that
@@ -15,6 +16,7 @@ project, by default with role `member`; `noauth2` believes it, a real cloud does
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,6 +92,8 @@ class Access:
     roles: tuple[str, ...] | None = None
     trust: ssl.SSLContext | bool = True
     """The trusted certificate authorities; False: certificates are not verified."""
+    simulation: str | None = None
+    """The name of the simulation that is used because nothing else is configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ class _Place:
     endpoint: str | None
     token: str | None = None
     login: Login | None = None
+    simulation: str | None = None
 
 
 def find(wishes: Wishes, environment: Mapping[str, str]) -> Access | SessionServices:
@@ -134,9 +139,12 @@ def find(wishes: Wishes, environment: Mapping[str, str]) -> Access | SessionServ
     trust = True if place.login is None else keystone.trust(place.login)
     given = token or (None if place.token else environment.get("OS_TOKEN"))
     if given is None and project is not None:
-        return Access(endpoint, f"{project}-user:{project}", ((role or "member"),))
-    roles = None if role is None else (role,)
-    return Access(endpoint, given or place.token or OPERATOR_TOKEN, roles, trust=trust)
+        roles: tuple[str, ...] | None = ((role or "member"),)
+        token = f"{project}-user:{project}"
+    else:
+        roles = None if role is None else (role,)
+        token = given or place.token or OPERATOR_TOKEN
+    return Access(endpoint, token, roles, trust, place.simulation)
 
 
 def _without_catalog(login: Login | None) -> str:
@@ -167,7 +175,9 @@ def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:
         login = _login_of(cloud, environment) or keystone.from_environment(environment)
         return _Place(named.rstrip("/"), login=login)
     if not cloud:
-        return _Place(None, login=keystone.from_environment(environment))
+        login = keystone.from_environment(environment)
+        simulation = _only_simulation(environment) if login is None else None
+        return simulation or _Place(None, login=login)
     sim = registry.known(registry.state_directory(environment), cloud)
     if sim is None:
         return _from_clouds(cloud, environment)
@@ -177,6 +187,15 @@ def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:
             f" resume --name {cloud}; or drop it: moorage sim stop --name {cloud})"
         )
     return _Place(sim.endpoint, sim.token)
+
+
+def _only_simulation(environment: Mapping[str, str]) -> _Place | None:
+    """The simulation that runs; None without any, or with several."""
+    running = list(islice(registry.running(registry.state_directory(environment)), 2))
+    if len(running) != 1:
+        return None
+    [sim] = running
+    return _Place(sim.endpoint, sim.token, simulation=sim.name)
 
 
 def override(service: str, environment: Mapping[str, str]) -> str | None:
