@@ -61,8 +61,12 @@ def test_a_distance_names_the_level_within_which_hosts_are_that_near(topology: T
 
 
 def test_an_unknown_level_is_named(topology: Topology) -> None:
-    with pytest.raises(UnknownName, match="location:row"):
+    with pytest.raises(UnknownName, match="no such level: row$"):
         topology.find_level("row")
+    with pytest.raises(UnknownName, match=r"no such level: racks; did you mean rack\?"):
+        topology.find_level("racks")
+    with pytest.raises(UnknownName, match=r"no such level: power:pd; did you mean power:pdu\?"):
+        topology.find_level("pd", "power")
     assert topology.find_level(HOST, "power") == Level("power", HOST)
 
 

@@ -12,7 +12,7 @@ from moorage.cli.command import Command
 from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack, table
 from moorage.cli.parser import Flag, Option
 from moorage.cli.placement_map import natural
-from moorage.cli.times import period
+from moorage.cli.times import period, span
 from moorage.client.errors import Missing, NotFound
 
 if TYPE_CHECKING:
@@ -200,7 +200,10 @@ class Renew(Command):
     """
 
     examples = "moorage decision renew 6f0c --hold 30m"
-    options = (DECISION, Option("--hold", required=True, metavar="10m", help="from now on"))
+    options = (
+        DECISION,
+        Option("--hold", type=span, required=True, metavar="10m", help="from now on"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

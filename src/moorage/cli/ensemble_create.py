@@ -12,7 +12,7 @@ from moorage.cli.ensemble_source import FileOrFormat, FromFile, ServerNotFile, s
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
 from moorage.cli.parser import Flag, Option, new_name
-from moorage.cli.times import TIME_HELP, time_of
+from moorage.cli.times import TIME_HELP, span, time_of
 
 if TYPE_CHECKING:
     import argparse
@@ -34,6 +34,7 @@ def decide_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="decide by the same code, write nothing")
     add(
         "--hold",
+        type=span,
         metavar="10m",
         help="hold the places for so long (default: the service's, or the present hold)",
     )

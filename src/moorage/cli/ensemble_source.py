@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import FORMATS
+from moorage.cli.times import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +90,7 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
         help="what is best among placements (default: the service's)",
     )
     add("--seed", type=int, metavar="N", help="seed of the search, to get another equal placement")
-    add("--time-limit", metavar="5s", help="longest time of a search")
+    add("--time-limit", type=span, metavar="5s", help="longest time of a search")
 
 
 SEARCH = ("objective", "seed", "time_limit")

@@ -11,6 +11,7 @@ from moorage.cli.command import Command
 from moorage.cli.files import read_text
 from moorage.cli.output import FAILED, OK, Shown
 from moorage.cli.parser import Option
+from moorage.cli.times import span
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +33,13 @@ class Replay(Command):
     options = (
         Option("instance", metavar="INSTANCE", help="a file, - for stdin, or an explanation's id"),
         Option("--seed", type=int, default=0, metavar="N"),
-        Option("--time-limit", default="5s", metavar="5s", help="longest time of the search"),
+        Option(
+            "--time-limit",
+            type=span,
+            default="5s",
+            metavar="5s",
+            help="longest time of the search",
+        ),
         Option("--save", metavar="FILE", help="save the instance to a file"),
     )
 

@@ -8,7 +8,7 @@ from moorage.cli.command import Command
 from moorage.cli.event import what
 from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
-from moorage.cli.times import length
+from moorage.cli.times import length, span
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ class Create(Command):
         Option("--flavor", metavar="FLAVOR", help="capacity for this flavor (operators)"),
         Option("--resource-class", metavar="CLASS", help="capacity of this class (operators)"),
         Option("--zone", metavar="ZONE", help="only in this domain, such as a zone or a rack"),
-        Option("--before", metavar="DURATION", help="notify so long before the edge: 24h"),
+        Option(
+            "--before", type=span, metavar="DURATION", help="notify so long before the edge: 24h"
+        ),
         Option(
             "--edge",
             choices=("start", "end"),

@@ -141,7 +141,8 @@ class Topology:
             UnknownName: the tree has no such level.
         """
         if name not in OWN_LEVELS and name not in self.levels.get(tree, ()):
-            raise UnknownName("level", f"{tree}:{name}", path=path)
+            known = (*map(str, self.every_level), *OWN_LEVELS)
+            raise UnknownName("level", str(Level(tree, name)), path=path, known=known)
         return Level(tree, name)
 
     def level_within(self, distance: int, tree: str = DEFAULT_TREE) -> Level | None:

@@ -43,6 +43,10 @@ def test_roles_open_exactly_their_routes(service: Service, route: Any) -> None:
         forbidden = answer.status_code == 403
         assert forbidden == (caller not in MAY[route.access]), (caller.roles, answer.text)
         assert answer.status_code != 500
+        if forbidden and caller.project_scoped:
+            has = ", ".join(sorted(caller.roles)) or "none"
+            said = f"your roles ({has}) do not meet the rule {route.rule}: by default it takes "
+            assert said in answer.json["errors"][0]["detail"]
 
 
 def test_what_a_route_needs_is_what_the_design_says() -> None:

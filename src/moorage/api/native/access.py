@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Forbidden
@@ -33,6 +34,22 @@ READERS: Final = frozenset({"reader", "member", "manager"})
 MEMBERS: Final = frozenset({"member", "manager"})
 
 
+_WHOSE: Final = MappingProxyType(
+    {
+        Access.READER: "reader, member or manager",
+        Access.MEMBER: "member or manager",
+        Access.OPERATOR: "admin or service",
+    }
+)
+"""The roles that a level takes, unless a policy file overrides it."""
+
+
+def unmet(rule: str, caller: Caller, whose: str) -> str:
+    """What a caller is told whose roles do not meet a rule; `whose` are roles that would do."""
+    has = ", ".join(sorted(caller.roles)) or "none"
+    return f"your roles ({has}) do not meet the rule {rule}: by default it takes {whose}"
+
+
 def permit(judge: access_rules.Access, access: Access, rule: str, caller: Caller) -> Caller:
     """Check the rule; a caller who meets an operators' rule acts as an operator in this request.
 
@@ -44,5 +61,5 @@ def permit(judge: access_rules.Access, access: Access, rule: str, caller: Caller
     if not caller.project_scoped:
         raise Forbidden("this takes a token scoped to a project")
     if not judge(rule, caller, caller.project_id):
-        raise Forbidden(f"your roles do not meet the rule {rule}")
+        raise Forbidden(unmet(rule, caller, _WHOSE[access]))
     return replace(caller, as_operator=True) if access is Access.OPERATOR else caller
