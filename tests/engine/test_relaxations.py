@@ -1,9 +1,17 @@
 """Fewer members: the nearest count that fits, and none that a policy's words forbid."""
 
+import itertools
+
 import pytest
 
+from moorage.domain import deadline
+from moorage.domain.deadline import TimeExpired
+from moorage.domain.explain import Element
 from moorage.domain.topology import EMPTY
+from moorage.engine.explain.conflicts import Core
+from moorage.engine.explain.elements import RESOURCES
 from moorage.engine.explain.refusal import explain
+from moorage.engine.explain.relaxation_candidates import ANY_CHANGE, ChangeProposals
 from moorage.engine.joint.build import build_on_terrain
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
@@ -25,3 +33,29 @@ def test_a_member_that_a_policy_names_is_not_given_up() -> None:
     found = explain(built, Portfolio(CpSat()), remaining=lambda: 30.0)
     assert found.verdict == "infeasible"
     assert found.relaxations == ()
+
+
+def many(count: int) -> ChangeProposals:
+    """The proposals to a request of so many members, none of which fits."""
+    fleet = terrain([Host("h1", {"VCPU": 30})], EMPTY)
+    built = build_on_terrain(request({"a": (count, {"VCPU": 31})}), fleet)
+    return ChangeProposals(built, [Core((Element(RESOURCES, "a"),), minimal=True)], ANY_CHANGE)
+
+
+def test_of_thousands_of_members_only_what_is_tried_is_made() -> None:
+    """As many requests of as many members took longer than any time limit."""
+    found = many(3_000).skipped_counts()
+    assert len(found) > 2_900
+    assert not any("request" in vars(one) for one in found)
+    least = found[0]
+    assert len(least.request.members) == 3_000 - least.cost
+
+
+def test_the_candidates_are_thought_of_within_the_time_limit() -> None:
+    proposals = many(3_000)
+    ticks = itertools.count()
+    with (
+        deadline.under(deadline.admitted(lambda: float(next(ticks)), 50.0)),
+        pytest.raises(TimeExpired),
+    ):
+        proposals.skipped_counts()

@@ -113,8 +113,9 @@ def prepare(
     inside: dict[str, list[MemberName]] = {}
     for member, key in compiled.keys.items():
         inside.setdefault(key.partition("/")[0], []).append(member)
+    written = dict(resources(root))
     for name in inside:
-        _refuse_computed(source, root, name)
+        _refuse_computed(source, written[name].get(root.key("metadata")), name)
     return PreparedTemplates(
         root=root,
         nested=tuple(nested),
@@ -156,9 +157,8 @@ def _check_binding(compiled: CompiledTemplate, binding: Binding) -> None:
                 )
 
 
-def _refuse_computed(source: Source, root: OutputTemplate, name: str) -> None:
-    """Refuse metadata computed by a function: the annotation cannot be added to it."""
-    metadata = dict(resources(root))[name].get(root.key("metadata"))
+def _refuse_computed(source: Source, metadata: object, name: str) -> None:
+    """Refuse a resource's metadata computed by a function: the annotation cannot be added to it."""
     annotation = metadata.get(KEY) if isinstance(metadata, dict) else None
     if is_computed(metadata) or is_computed(annotation):
         raise (

@@ -8,10 +8,12 @@ resort.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from moorage.domain import deadline
 from moorage.domain.disclosure import EXACT
 from moorage.domain.ensembles import MemberName
 from moorage.domain.explain import EnsembleChange
@@ -43,18 +45,27 @@ _SINGLE_STEPS = 4
 """Steps up to here are tried one by one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RelaxationCandidate:
-    """A change, its cost, and the changed request.
+    """A change, its cost, and how to make the changed request.
 
-    Costs between `beyond` and `cost` were skipped; `nearer` makes the candidate of such a cost.
+    Costs between `failed_cost` and `cost` were skipped; `with_cost` makes the candidate of such a
+    cost.
     """
 
     change: EnsembleChange
     cost: int
-    request: EnsembleRequest
+    make: Callable[[], EnsembleRequest]
     failed_cost: int | None = None
     with_cost: Callable[[int], RelaxationCandidate] | None = None
+
+    @cached_property
+    def request(self) -> EnsembleRequest:
+        """The changed request, made when it is tried.
+
+        A role of 5,000 members has as many candidates, of which few are tried.
+        """
+        return self.make()
 
 
 @dataclass(frozen=True)
@@ -156,7 +167,7 @@ class ChangeProposals:
         old = rule.statement
         new = replace(old, parameters=MappingProxyType({**old.parameters, name: after}))
         change = EnsembleChange("policy", old.name, name, before, after)
-        yield RelaxationCandidate(change, cost, self._with_policy(old, new))
+        yield RelaxationCandidate(change, cost, partial(self._with_policy, old, new))
 
     def _higher_levels(self, rule: PolicyRule) -> Iterator[RelaxationCandidate]:
         if not isinstance(rule.policy, Proximity):
@@ -178,9 +189,8 @@ class ChangeProposals:
         grow = count - len(present)
         more = tuple(MemberName(role, max(present) + 1 + i) for i in range(grow))
         change = EnsembleChange("member", role, "count", len(present), len(present) + grow)
-        yield RelaxationCandidate(
-            change, cost, replace(self.request, members=(*self.request.members, *more))
-        )
+        members = (*self.request.members, *more)
+        yield RelaxationCandidate(change, cost, partial(replace, self.request, members=members))
 
     def fewer_members(self, steps: Callable[[int], Iterator[int]]) -> Iterator[RelaxationCandidate]:
         """Leave out the last members of a role that are not placed yet; one must remain.
@@ -201,18 +211,22 @@ class ChangeProposals:
                 continue
             before = 0
             for step in steps(len(free)):
+                deadline.check()
                 yield replace(self._without(role.name, len(mine), free, step), failed_cost=before)
                 before = step
 
     def _without(
         self, role: str, count: int, free: tuple[MemberName, ...], step: int
     ) -> RelaxationCandidate:
-        gone = frozenset(free[:step])
-        rest = tuple(m for m in self.request.members if m not in gone)
+        def left_out() -> EnsembleRequest:
+            gone = frozenset(free[:step])
+            rest = tuple(m for m in self.request.members if m not in gone)
+            return replace(self.request, members=rest)
+
         return RelaxationCandidate(
             EnsembleChange("member", role, "count", count, count - step),
             step,
-            replace(self.request, members=rest),
+            left_out,
             with_cost=(lambda other: self._without(role, count, free, other))
             if self.disclosure.exact
             else None,
@@ -256,16 +270,17 @@ class ChangeProposals:
         roles = tuple(changed if one is role else one for one in self.request.roles)
         which = number if role.alternatives else None
         change = EnsembleChange("member", role.name, field, before, after, which)
-        return RelaxationCandidate(change, _FILTER_COST, replace(self.request, roles=roles))
+        return RelaxationCandidate(
+            change, _FILTER_COST, partial(replace, self.request, roles=roles)
+        )
 
     def preferred_policies(self) -> Iterator[RelaxationCandidate]:
         """Make a required policy preferred."""
         for rule in self.changeable_rules:
             old = rule.statement
             change = EnsembleChange("policy", old.name, "strength", "required", "preferred")
-            yield RelaxationCandidate(
-                change, SOFT_COST, self._with_policy(old, replace(old, weight=1))
-            )
+            preferred = replace(old, weight=1)
+            yield RelaxationCandidate(change, SOFT_COST, partial(self._with_policy, old, preferred))
 
     def _with_policy(self, old: PolicyStatement, new: PolicyStatement) -> EnsembleRequest:
         policies = tuple(new if one is old else one for one in self.request.policies)

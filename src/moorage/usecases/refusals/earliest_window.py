@@ -228,6 +228,7 @@ class _Search:
         )
 
     def _movable(self, decision: str) -> PendingLease | None:
+        deadline.check()
         found = movable(self.env.store, self.window_request.snapshot, decision)
         if found is None or any(role.decided_alone for role in found.ensemble.roles):
             return None

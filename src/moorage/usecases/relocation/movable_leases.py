@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from moorage.domain import deadline
 from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.changes import EndBookings, ExpectLease, PutBookings, PutDecision
 from moorage.domain.decisions import DecisionState
@@ -163,6 +164,7 @@ def _movable(
     """The movable leases of these decisions, the earliest first, within one request's limits."""
     found: list[PendingLease] = []
     for decision_id in sorted(some, key=lambda id_: (times[id_].start, id_)):
+        deadline.check()
         planned = movable(store, snapshot, decision_id)
         if planned is None or any(role.decided_alone for role in planned.ensemble.roles):
             continue
