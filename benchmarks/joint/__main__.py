@@ -6,7 +6,6 @@
     python -m benchmarks.joint --set held-out                   # what was never tuned on
     python -m benchmarks.joint --streams 3                      # only streams of groups
     python -m benchmarks.joint --http 10000                     # only over HTTP, on so many hosts
-    python -m benchmarks.joint --trace DIR --reassignment DIR   # public data, if you have it
     ... --write                                                 # keep it, and make RESULTS.md anew
 
 Everything but `--http` runs in this process. Run it on a quiet machine: times are by the wall,
@@ -16,15 +15,11 @@ with the processor's beside them.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.joint import over_http, report, stream
 from benchmarks.joint.cells import Bench
-from benchmarks.joint.cluster_trace import measure as measure_trace
 from benchmarks.joint.families import SETS
-from benchmarks.joint.reassignment import measure as measure_reassignment
-from benchmarks.joint.reassignment import names_in
 from benchmarks.placement.databases import ENGINES
 from benchmarks.placement.report import machine
 
@@ -45,8 +40,6 @@ def main() -> None:
     parser.add_argument("--http", type=int, metavar="HOSTS", help="only `moorage serve`")
     parser.add_argument("--planners", default="auto", help="its planner processes")
     parser.add_argument("--engine", choices=ENGINES, default="sqlite", help="its database")
-    parser.add_argument("--trace", type=Path, help="only a directory of a cluster trace")
-    parser.add_argument("--reassignment", type=Path, help="only one of machine reassignment")
     parser.add_argument("--write", action="store_true", help="keep the results")
     args = parser.parse_args()
     for section, row in _rows(args):
@@ -58,12 +51,6 @@ def main() -> None:
 
 
 def _rows(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
-    if args.trace or args.reassignment:
-        for share in (1, 3) if args.trace else ():
-            yield "public", measure_trace(args.trace, share=share)
-        for name in names_in(args.reassignment) if args.reassignment else ():
-            yield "public", measure_reassignment(args.reassignment, name)
-        return
     if args.streams:
         for load in report.STREAM:
             found = stream.measure(load / 100, args.which, args.streams)

@@ -81,7 +81,7 @@ def kept(
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    names = ("set", "members", "hosts", "load", "family", "format", "name", "engine", "planners")
+    names = ("set", "members", "hosts", "load", "family", "engine", "planners")
     return tuple(f"{row.get(name, ''):>9}" for name in names)
 
 
@@ -95,7 +95,6 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
     for heading, section, table in (
         ("Streams", "streams", _streams),
         ("Over HTTP, holds committed", "http", _over_http),
-        ("Public formats", "public", _public),
     ):
         yield from (f"## {heading}", "", *by_machine(found.get(section, []), table))
 
@@ -237,23 +236,6 @@ def _over_http(rows: list[dict[str, Any]]) -> Iterator[str]:
             f" | {f'**{rate}**' if missed else rate} | {_times(many['seconds'], {})}"
             f" | {_seconds(many['cpu of a decision'])} | {statuses}"
             f" | {memory['biggest']:,}, {memory['tree']:,} |"
-        )
-
-
-def _public(rows: list[dict[str, Any]]) -> Iterator[str]:
-    if not rows:
-        yield f"Cluster trace: {NOT_RUN}. Machine reassignment: {NOT_RUN}."
-        return
-    yield (
-        "| format | data | groups | placed jointly | by first fit | broken | p50 / p95 of these"
-        " | left out |"
-    )
-    yield "|---" * 8 + "|"
-    for row in rows:
-        yield (
-            f"| {row['format']} | {row['name']} | {row['groups']} | {row['joint']}"
-            f" | {row['first fit']} | {_count(row['broken'])} | {_times(row['seconds'], {})}"
-            f" | {row['left out']} |"
         )
 
 

@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from benchmarks.placement.report import machine
-from benchmarks.public import admission, gangs, gpu_shares, growth, report
+from benchmarks.public import (
+    admission,
+    cluster_trace,
+    gangs,
+    gpu_shares,
+    growth,
+    reassignment,
+    report,
+)
 from benchmarks.public.applications import made, peak, read
 
 from moorage.domain.requests import Objective
@@ -115,11 +123,29 @@ def _gangs(args: argparse.Namespace) -> Iterator[Row]:
         yield "gangs", gangs.measure(name, submitted, hosts)
 
 
+def _reassignments(args: argparse.Namespace) -> Iterator[Row]:
+    names = reassignment.names_in(args.folder)
+    if not names:
+        print(f"{args.folder}: no model_*.txt, not run")
+    for name in names:
+        yield "formats", reassignment.measure(args.folder, name)
+
+
+def _interference(args: argparse.Namespace) -> Iterator[Row]:
+    if not any(args.folder.glob("*app_resources*.csv")):
+        print(f"{args.folder}: no *app_resources*.csv, not run")
+        return
+    for share in (1, 3):
+        yield "formats", cluster_trace.measure(args.folder, share=share)
+
+
 DATA: Final[dict[str, Callable[[argparse.Namespace], Iterator[Row]]]] = {
     "gpu-v2025": _admission,
     "growth": _growth,
     "openb": _shares,
     "gangs": _gangs,
+    "roadef": _reassignments,
+    "tianchi": _interference,
 }
 """Name of a data set -> what measures it: sections of the results file, and rows for them."""
 

@@ -9,29 +9,26 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.joint.groups import Joint, every_fleet, place_all
 from benchmarks.joint.one_at_a_time import Scheduler
 from benchmarks.joint.weighers import BestFit, Packing, Spreading
 from benchmarks.public.applications import GPU, Catalog, fleet_for
 from benchmarks.public.fragmentation import Fragmentation
+from benchmarks.public.groups import Joint, every_fleet, place_all
 
-from moorage.domain.period import SECOND
 from moorage.domain.requests import Objective
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from benchmarks.joint.fleet import Fleet
-    from benchmarks.joint.groups import Admitted, Way
     from benchmarks.joint.weighers import Weigher
     from benchmarks.public.applications import Application
+    from benchmarks.public.groups import Admitted, Way
 
 LOADS: Final = (80, 90, 97)
 """Percent of the fleet that all applications need."""
 BY_SIZE: Final = "size"
 ORDERS: Final = (BY_SIZE, "random 1", "random 2", "random 3")
-LONGEST: Final = 2 * SECOND
-"""The time limit of a joint decision."""
 JOINT: Final = (Objective.ROOM, Objective.SPREAD, Objective.PACK)
 PEERS: Final = ("packing", "spreading", "best fit", "FGD")
 MARGIN: Final = 0.01
@@ -77,7 +74,7 @@ def ways(
         for shape, count in application.shapes:
             shapes[shape.vcpu, shape.memory, shape.gpus] += count
     found: dict[str, Callable[[Fleet], Way]] = {
-        str(one): partial(Joint, objective=one, longest=LONGEST) for one in objectives
+        str(one): partial(Joint, objective=one) for one in objectives
     }
     for name, weigher in peers(GPU, shapes).items():
         found[name] = every_fleet(Scheduler(ideal=True, weigher=weigher, name=name))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from benchmarks.joint.cells import quantiles
 from benchmarks.joint.fleet import VCPU, Fleet
-from benchmarks.joint.groups import Joint, every_fleet, place_all
 from benchmarks.joint.one_at_a_time import Scheduler
 from benchmarks.joint.weighers import Packing, Spreading
+from benchmarks.public.groups import Joint, every_fleet, place_all
 
 from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.period import Period
@@ -27,7 +27,7 @@ from moorage.testing.problems import PROJECT, statement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from benchmarks.joint.groups import Way
+    from benchmarks.public.groups import Way
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import PolicyStatement

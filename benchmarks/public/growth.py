@@ -20,9 +20,10 @@ from benchmarks.joint.cells import quantiles
 from benchmarks.joint.engine import first_answer
 from benchmarks.joint.fleet import snapshot_of
 from benchmarks.joint.one_at_a_time import Scheduler
-from benchmarks.public.admission import LONGEST, peers
+from benchmarks.public.admission import peers
 from benchmarks.public.applications import GPU, applications, fleet_for, peak, request_of
 from benchmarks.public.bookings import with_consumers, without_consumers
+from benchmarks.public.groups import LONGEST
 
 from moorage.domain.ensembles import MemberName
 from moorage.domain.requests import Objective

@@ -52,13 +52,23 @@ which only those may be that do not require it. The peers obey what is required,
 other, and know nothing of preferences."""
 
 
+FORMATS: Final = """\
+Groups admitted, and their members, one group after the other, on machines that are empty at first.
+*Machine reassignment* is the ROADEF/EURO challenge of 2012: services whose processes need machines
+of their own in enough locations, near the services that they depend on. *Cluster trace* is
+Alibaba's contest of 2018: applications with limits beside each other. *First fit* is a scheduler
+of one member at a time that obeys every policy; seconds are of the processor, for one group."""
+
+
 def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> None:
     """Put rows into the results file, with where and when, and write the page."""
     TABLE.write_text("\n".join(page(kept(RESULTS, rows, facts, section, _key))))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{row.get(name, ''):>9}" for name in ("name", "load", "barred", "order"))
+    return tuple(
+        f"{row.get(name, ''):>9}" for name in ("format", "name", "load", "barred", "order")
+    )
 
 
 def page(found: Mapping[str, Any]) -> Iterator[str]:
@@ -201,10 +211,34 @@ def gangs_table(rows: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
+def formats_table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Groups that each way admits."""
+    if not rows:
+        yield NOT_RUN
+        return
+    ways = list(rows[0]["admitted"])
+    yield (
+        f"| format | data | groups | {' | '.join(ways)} | broken | room: s, p50 / p95 / most"
+        " | left out |"
+    )
+    yield "|---" * (len(ways) + 6) + "|"
+    for row in rows:
+        admitted = (_admitted(row["admitted"][way]) for way in ways)
+        yield (
+            f"| {row['format']} | {row['name']} | {row['groups']:,} | {' | '.join(admitted)}"
+            f" | {row['broken']} | {_times(row['seconds']['room'])} | {row['left out']} |"
+        )
+    sums = (
+        _admitted([sum(row["admitted"][way][at] for row in rows) for at in (0, 1)]) for way in ways
+    )
+    yield f"| | sum | {sum(row['groups'] for row in rows):,} | {' | '.join(sums)} | | | |"
+
+
 SECTIONS: Final[tuple[tuple[str, str, str, Callable[[Any], Iterator[str]]], ...]] = (
     ("admission", "gpu-v2025: applications admitted", ADMISSION, admission_table),
     ("growth", "gpu-v2025: growth granted in time", GROWTH, growth_table),
     ("shares", "openb 2023: GPU shares allocated", SHARES, shares_table),
     ("gangs", "Gangs on racks", GANGS, gangs_table),
+    ("formats", "Formats of contests", FORMATS, formats_table),
 )
 """Key in the results file, heading, what is said before the table, and the table."""

@@ -18,6 +18,13 @@ folder, by default `.cache/public`; what is not there is left out. Nothing has t
   7a6c496e4f4b.
 - openb 2023: `openb_node_list_gpu_node.csv`, `openb_pod_list_default.csv` and
   `openb_pod_list_gpuspec33.csv`, from the folder `cluster-trace-gpu-v2023/csv` of the same.
+- Machine reassignment: `model_*.txt` and `assignment_*.txt` of the instances A, from
+  [roadef.org](https://www.roadef.org/challenge/2012/en/), or the folder `data/A` of
+  [github.com/wjaskowski/roadef-challange-2012-public](https://github.com/wjaskowski/roadef-challange-2012-public),
+  read at commit 02ae65a3e903.
+- Cluster trace: the four files `scheduling_preliminary_*.csv` of the
+  [contest](https://tianchi.aliyun.com/competition/entrance/231663/introduction), whose page asks
+  for an account.
 - Gangs on racks need no file: their numbers are those of `test/performance/scheduler/configs/tas`
   of [github.com/kubernetes-sigs/kueue](https://github.com/kubernetes-sigs/kueue) at commit
   cc13fff80cda.

@@ -1,9 +1,9 @@
 """Applications of the trace's shape, admitted jointly and one at a time."""
 
 import pytest
-from benchmarks.joint.groups import Admitted
 from benchmarks.public.admission import PEERS, Setting, better, measure, ordered, settings, single
 from benchmarks.public.applications import Application, Shape, made, peak
+from benchmarks.public.groups import Admitted
 
 from moorage.domain.requests import Objective
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from benchmarks.joint.fleet import Fleet
-from benchmarks.joint.groups import as_row, place_all
+from benchmarks.public.groups import as_row, place_all
 
 from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.period import Period
@@ -186,6 +186,6 @@ def measure(folder: Path, *, most: int = MOST_GROUPS, share: int = 1) -> dict[st
     fleet = fleet_of(trace, sorted(trace.machines)[::share])
     largest = trace.largest(most)
     found = place_all(fleet, largest, lambda: Applications(trace, fleet))
-    name = f"{folder.name}, {len(fleet.names)} machines"
+    name = f"{len(fleet.names)} machines"
     said = "hosts with a limit below the group's own are left out whole"
     return as_row("cluster trace", name, len(largest), found, said)

@@ -11,12 +11,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from benchmarks.joint.cells import quantiles
-from benchmarks.joint.engine import LONGEST, first_answer
+from benchmarks.joint.engine import first_answer
 from benchmarks.joint.fleet import booked, snapshot_of
 from benchmarks.joint.one_at_a_time import Scheduler
 from benchmarks.joint.stream import with_group
 from benchmarks.joint.weighers import FirstFit
 
+from moorage.domain.period import SECOND
+from moorage.domain.requests import Objective
 from moorage.engine.joint.problem import Verdict
 
 if TYPE_CHECKING:
@@ -28,12 +30,14 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.period import Duration
-    from moorage.domain.requests import EnsembleRequest, Objective
+    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.state.snapshot import Snapshot
 
     Bools: TypeAlias = NDArray[np.bool_]
     Hosts: TypeAlias = dict[MemberName, int]
 
+LONGEST: Final = 2 * SECOND
+"""The time limit of a joint decision."""
 FIRST_FIT: Final = Scheduler(ideal=True, weigher=FirstFit, name="first fit")
 
 
@@ -93,7 +97,11 @@ def every_fleet(scheduler: Scheduler) -> Callable[[Fleet], Way]:
 
 
 WAYS: Final[Mapping[str, Callable[[Fleet], Way]]] = MappingProxyType(
-    {"joint": Joint, "first fit": every_fleet(FIRST_FIT)}
+    {
+        "spread": Joint,
+        "room": lambda fleet: Joint(fleet, Objective.ROOM),
+        FIRST_FIT.name: every_fleet(FIRST_FIT),
+    }
 )
 
 
@@ -143,11 +151,8 @@ def as_row(
         "format": kind,
         "name": name,
         "groups": groups,
-        "joint": len(found["joint"].groups),
-        "first fit": len(found["first fit"].groups),
-        "broken": found["joint"].broken,
-        "seconds": quantiles(found["joint"].seconds or [0.0]),
-        "first fit seconds": quantiles(found["first fit"].seconds or [0.0]),
-        "members": {way: one.members for way, one in found.items()},
+        "admitted": {way: [len(one.groups), one.members] for way, one in found.items()},
+        "broken": sum(one.broken for one in found.values()),
+        "seconds": {way: quantiles(one.seconds or [0.0]) for way, one in found.items()},
         "left out": left_out,
     }

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.joint import cluster_trace, reassignment
+from benchmarks.public import cluster_trace, reassignment
 
 CURVE = "|".join(["1.5"] * 97 + ["2"])
 
@@ -44,9 +44,17 @@ def test_a_cluster_trace_is_read(trace: Path) -> None:
 
 def test_a_cluster_trace_is_placed(trace: Path) -> None:
     row = cluster_trace.measure(trace)
-    assert (row["groups"], row["joint"], row["first fit"], row["broken"]) == (3, 3, 3, 0)
+    assert (row["groups"], row["broken"]) == (3, 0)
+    assert {way: groups for way, (groups, _) in row["admitted"].items()} == {
+        "spread": 3,
+        "room": 3,
+        "first fit": 3,
+    }
     scarce = cluster_trace.measure(trace, share=2)
-    assert (scarce["joint"], scarce["broken"]) == (2, 0)  # no machine is left for noisy
+    assert (scarce["admitted"]["room"], scarce["broken"]) == (
+        [2, 3],
+        0,
+    )  # no machine is left for noisy
 
 
 def test_broken_limits_of_a_trace_are_counted(trace: Path) -> None:
@@ -125,7 +133,7 @@ def test_a_reassignment_is_read(model: Path) -> None:
 
 def test_a_reassignment_is_placed(model: Path) -> None:
     row = reassignment.measure(model, "a")
-    assert (row["groups"], row["joint"], row["broken"]) == (2, 2, 0)
+    assert (row["groups"], row["admitted"]["room"], row["broken"]) == (2, [2, 3], 0)
 
 
 def test_broken_rules_of_a_reassignment_are_counted(model: Path) -> None:

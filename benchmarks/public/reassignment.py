@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from benchmarks.joint.fleet import Fleet
-from benchmarks.joint.groups import as_row, place_all
+from benchmarks.public.groups import as_row, place_all
 
 from moorage.domain.ensembles import MemberName, PolicyStatement, Role
 from moorage.domain.period import Period
