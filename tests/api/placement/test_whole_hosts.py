@@ -9,7 +9,7 @@ from falcon.testing import TestClient
 
 from moorage.app import create_app
 from moorage.client.discovery import OPERATOR_TOKEN
-from moorage.domain.effects import Lane
+from moorage.domain.effects import EffectKind, Lane
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import DAY, HOUR, format_instant
 from moorage.settings import configure, read
@@ -142,6 +142,30 @@ def test_the_lessees_servers_share_the_host_until_the_lease_ends(cloud: Cloud, w
     ends = {one["end"] for one in listed if one["state"] == "allocated"}
     assert len(ends) == 1
     assert None not in ends
+
+
+def ends(cloud: Cloud, *servers: str) -> set[str]:
+    """The ends of these servers' allocations."""
+    listed = cloud.client.simulate_get("/v1/bookings", headers=ADMIN).json["bookings"]
+    return {one["end"] for one in listed if one["consumer"] in servers}
+
+
+def test_the_lessees_servers_end_when_the_lease_does(cloud: Cloud) -> None:
+    """Later, if it is extended, and at once, if it is deleted: as with leases of instances."""
+    begin(cloud)
+    seen, server, stranger = cloud.hosts(presents=cloud.named), str(uuid4()), str(uuid4())
+    assert cloud.put(seen["h2"], "shop", server).status_code == 204
+    assert cloud.put(cloud.hosts()["h1"], "shop", stranger).status_code == 204
+    path = f"/leases/{cloud.lease}"
+    cloud.reservation("PUT", path, {"end_date": cloud.date(2 * DAY)}, LESSEE)
+    [later] = ends(cloud, server)
+    assert later[:16].replace("T", " ") == cloud.date(2 * DAY)
+    cloud.service.clock.pass_by(HOUR)
+    cloud.reservation("DELETE", path, None, LESSEE)
+    assert ends(cloud, server) == {format_instant(cloud.service.clock.now())}
+    assert ends(cloud, stranger) == {None}
+    asked = [one for lane in Lane for one in cloud.service.store.due_effects(9, lane)]
+    assert [one.subject for one in asked if one.kind is EffectKind.DELETE] == [server]
 
 
 def test_before_it_begins_the_lessee_is_not_admitted(cloud: Cloud) -> None:

@@ -104,7 +104,7 @@ def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, 
 
     A lease that started at this very instant and has no claims has nothing to end: it is closed.
     """
-    progress = progress_of(env, replace(lease, terms=_over(lease.terms, now)))
+    progress = progress_of(env, lease, _over(lease.terms, now))
     if now > lease.terms.period.start or progress.used:
         progress.advance_to(LeaseStep.END)
     else:

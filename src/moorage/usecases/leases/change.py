@@ -29,6 +29,7 @@ from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.ensembles.policy_checks import check_policies
 from moorage.usecases.leases.external_check import CheckRequest, lease_for_check
+from moorage.usecases.leases.host_servers import with_end_of_lease
 from moorage.usecases.leases.queries import own_lease
 from moorage.usecases.leases.requests import LeaseChange, LeaseResult, RestatedMembers
 from moorage.usecases.leases.shaping import (
@@ -219,6 +220,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         placed = question.put(placed, changed)
         return (
             PutLease(placed, before.generation, defaults(env.limits)),
+            *with_end_of_lease(snapshot, before, ensemble, member_places, after.terms),
             *timers_after_change(placed, env.ids, made.updated_at),
         )
 

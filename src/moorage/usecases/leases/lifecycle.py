@@ -34,6 +34,7 @@ from moorage.usecases.effects import notifications
 from moorage.usecases.effects.lease_timers import edge_instant
 from moorage.usecases.effects.notifications import checked_lease_end
 from moorage.usecases.effects.outcome import effect_finished, finish, postponed
+from moorage.usecases.leases.host_servers import host_servers, with_end_of_lease
 from moorage.usecases.preemption.stay_ends import EndReason
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.ticket_flavors import (
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.effects import Effect
     from moorage.domain.ensembles import Ensemble, Member
-    from moorage.domain.leases import Lease
+    from moorage.domain.leases import Lease, Terms
     from moorage.domain.period import Instant
     from moorage.domain.tickets import TicketFlavor
     from moorage.usecases.decide.member_places import MemberPlaces
@@ -96,8 +97,8 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
     return _commit(env, effect, progress, outcome)
 
 
-def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
-    """The progress of a lease from its stored state.
+def progress_of(env: UseCaseEnvironment, lease: Lease, terms: Terms | None = None) -> LeaseProgress:
+    """The progress of a lease from its stored state; with `terms` that are to be its new ones.
 
     Raises:
         NotFound: the lease's decision is gone.
@@ -106,7 +107,11 @@ def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
     ensemble = if_stored(env.store.ensemble, lease.ensemble_id)
     snapshot = env.store.snapshot()
     member_places = None if ensemble is None else locate_members(snapshot, ensemble)
-    progress = LeaseProgress(lease, decision, ensemble, member_places, snapshot.taken_at)
+    now = replace(lease, terms=terms or lease.terms)
+    progress = LeaseProgress(now, decision, ensemble, member_places, snapshot.taken_at)
+    if ensemble is not None and member_places is not None:
+        progress.host_servers = host_servers(snapshot, lease, ensemble, member_places)
+        progress.follows += with_end_of_lease(snapshot, lease, ensemble, member_places, now.terms)
     if ensemble is not None and env.limits.ticket_flavors:
         progress.flavors = lease_flavors(lease, ensemble)
     return progress
@@ -135,6 +140,8 @@ class LeaseProgress:
     follows: list[Change] = field(default_factory=list)
     flavors: tuple[TicketFlavor, ...] = ()
     """By which servers take its places, if the service manages them in Nova."""
+    host_servers: tuple[str, ...] = ()
+    """See `leases.host_servers`."""
     _lease: int | None = None
     """The stored generation of the lease, once a step has changed it; None before."""
     _decision: int | None = None
@@ -173,29 +180,33 @@ class LeaseProgress:
 
     def delete(self, reason: str, until: Instant) -> int:
         """Request the deletion of the lease's servers; return how many there are."""
-        servers = self._of(MemberStatus.ACTIVE)
+        named: list[tuple[str, dict[str, object]]] = [
+            (consumer_of(one), {"ensemble": self.lease.ensemble_id, "member": str(one.name)})
+            for one in self._of(MemberStatus.ACTIVE)
+        ]
+        named += [(server, {}) for server in self.host_servers]
         self.follows += [
             notifications.deletion(
-                consumer_of(one),
+                server,
                 self.lease.project_id,
                 reason,
                 until,
                 self.now,
                 lease=self.lease.id,
                 order=number,
-                of=len(servers),
+                of=len(named),
                 because=EndReason.LEASE.value,
-                ensemble=self.lease.ensemble_id,
-                member=str(one.name),
+                **details,
             )
-            for number, one in enumerate(servers, 1)
+            for number, (server, details) in enumerate(named, 1)
         ]
-        return len(servers)
+        return len(named)
 
     @property
     def used(self) -> bool:
         """Whether a server has a place of the lease, or is being built in one."""
-        return bool(self._of(MemberStatus.ACTIVE) or self._of(MemberStatus.BUILDING))
+        members = self._of(MemberStatus.ACTIVE) or self._of(MemberStatus.BUILDING)
+        return bool(members or self.host_servers)
 
     def changes(self) -> tuple[Change, ...]:
         """All changes of the steps taken, in the order in which they are written."""
