@@ -1,5 +1,6 @@
 """The store contract: ensembles, decisions, claims, explanations, flavors, topology, time."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -38,7 +39,7 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Attachment, Domain, Level, Topology
-from moorage.store import Ledger
+from moorage.store import Ledger, open_store
 from moorage.usecases.ports import Page
 
 
@@ -254,6 +255,34 @@ def test_a_changeset_may_rely_on_the_topology(store: Ledger) -> None:
     with pytest.raises(ProviderConflict):
         store.commit(Changeset(changes, topology_revision=0))
     store.commit(Changeset(changes, topology_revision=1))
+
+
+def test_ensembles_that_keep_others_out_are_read_again_only_after_one_has_changed(
+    store: Ledger, database_url: str, clock: SetClock
+) -> None:
+    alone = PolicyStatement("alone", "exclusive", (Selector(role="web"),))
+    kept = ensemble(2, policies=(alone,))
+    with closing(open_store(database_url, clock=clock)) as other:
+        before = other.snapshot()
+        known = other.exclusive_ensembles(before)
+        assert known.ensembles == ()
+        write(store, CreateProvider("a", "host"), PutEnsemble(ensemble(1), None))
+        assert other.snapshot().exclusive_revision == before.exclusive_revision
+        assert other.exclusive_ensembles(other.snapshot()) is known
+        write(store, PutEnsemble(kept, None))
+        relied = other.last_snapshot().exclusive_revision
+        assert relied == before.exclusive_revision
+        with pytest.raises(ProviderConflict) as refused:
+            other.commit(Changeset((CreateProvider("b", "b"),), exclusive_revision=relied))
+        assert refused.value.subject == "exclusive ensembles"
+        after = other.snapshot()
+        assert after.exclusive_revision > before.exclusive_revision
+        assert [one.id for one in other.exclusive_ensembles(after).ensembles] == ["e2"]
+        other.commit(
+            Changeset((CreateProvider("b", "b"),), exclusive_revision=after.exclusive_revision)
+        )
+        write(store, DeleteEnsemble("e2", store.ensemble("e2").generation))
+        assert other.exclusive_ensembles(other.snapshot()).ensembles == ()
 
 
 def test_the_members_of_others_come_with_the_policies_that_refer_to_them(store: Ledger) -> None:

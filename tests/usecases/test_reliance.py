@@ -124,7 +124,7 @@ def test_no_exclusive_ensemble_is_beyond_a_page(service: Service) -> None:
     more = (replace(first, id=service.env.ids.uuid()) for _ in range(1_000))
     service.store.commit(Changeset(tuple(PutEnsemble(ensemble, None) for ensemble in more)))
     create(service.env, MINE, one("owner", "h1", exclusive("host")))
-    assert len(service.store.exclusive_ensembles().ensembles) == 1_002
+    assert len(service.store.exclusive_ensembles(service.store.snapshot()).ensembles) == 1_002
     assert refused(service, OTHER, one("stranger", "h1"))
 
 
@@ -133,5 +133,5 @@ def test_who_no_longer_keeps_others_out_is_forgotten(service: Service) -> None:
     assert refused(service, OTHER, one("stranger", "h1"))
     path = f"/ensembles/{owner.id}/policies/alone"
     assert service.call("DELETE", path, caller=MINE, headers={"If-Match": "*"}).status_code == 204
-    assert service.store.exclusive_ensembles().ensembles == ()
+    assert service.store.exclusive_ensembles(service.store.snapshot()).ensembles == ()
     assert not refused(service, OTHER, one("stranger", "h1"))

@@ -67,6 +67,9 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
     def snapshot(self) -> Snapshot:
         return self._feed.snapshot()
 
+    def last_snapshot(self) -> Snapshot:
+        return self._feed.last_snapshot()
+
     def commit(self, changeset: Changeset) -> Committed:
         """See `Store`.
 

@@ -74,14 +74,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveEnsembles:
-    """The ensembles that keep others out (see `Ensemble.keeps_others_out`) at one revision."""
+    """The ensembles that keep others out; see `Ensemble.keeps_others_out`."""
 
-    revision: int
     ensembles: tuple[Ensemble, ...]
     of_consumer: Mapping[str, tuple[Ensemble, ...]]
     """Consumer of a member or of headroom -> the ensembles that it is of."""
-    waited: bool = False
-    """Whether the waitlist had waiting entries when last read; then decisions check their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +177,12 @@ class Store(Protocol):
     def snapshot(self) -> Snapshot:
         """The snapshot at the newest revision, taken now."""
 
+    def last_snapshot(self) -> Snapshot:
+        """The snapshot that this process read last, without asking the database; it may be old.
+
+        For what a commit relies on and judges.
+        """
+
     def commit(self, changeset: Changeset) -> Committed:
         """Write the changeset as a whole or not at all; each change names the errors it raises."""
 
@@ -260,11 +263,10 @@ class Store(Protocol):
     ) -> Sequence[tuple[str, Ensemble]]:
         """Shares that a project has given or received, by creation: their ids and ensembles."""
 
-    def exclusive_ensembles(self) -> ExclusiveEnsembles:
-        """Every project's ensembles that keep others out, by creation, and their revision.
+    def exclusive_ensembles(self, snapshot: Snapshot) -> ExclusiveEnsembles:
+        """Every project's ensembles that keep others out, by creation, as the snapshot knows them.
 
-        Read it before the snapshot: then a commit that relies on the revision fails if an exclusive
-        ensemble was written after this read.
+        They may be newer. A commit that relies on `snapshot.exclusive_revision` fails then.
         """
 
     def held(self, project_id: str | None) -> int:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import ExclusiveEnsembles
 
 LOOKED_AT: Final = 500
 """How many entries one request reads."""
@@ -45,18 +44,16 @@ class WaitlistTurn:
     """The entry that is tried; None: a new request, after all entries of its priority."""
     rounds: int = 0
 
-    def __call__(
-        self, snapshot: Snapshot, exclusive: ExclusiveEnsembles, *, detect_only: bool = False
-    ) -> bool:
-        """Whether no earlier entry is due; entries made after `exclusive` was read come later.
+    def __call__(self, snapshot: Snapshot, *, detect_only: bool = False) -> bool:
+        """Whether no earlier entry is due; entries made after the snapshot come later.
 
         Due entries are tried first, unless `detect_only`. See `WaitlistGate`.
         """
         env = self.env
-        competing = self._competing() if exclusive.waited and self.rounds < _ROUNDS else []
+        competing = self._competing() if snapshot.waited and self.rounds < _ROUNDS else []
         if not competing:
             return True
-        env.waitlist_memory.see(snapshot, exclusive.revision)
+        env.waitlist_memory.see(snapshot)
         due = [
             one
             for one in competing
@@ -76,7 +73,7 @@ class WaitlistTurn:
     def give_way(self) -> None:
         """Try all earlier entries before the request's own search, which they could outdate."""
         store = self.env.store
-        while not self(store.snapshot(), store.exclusive_ensembles()):
+        while not self(store.snapshot()):
             pass
 
     def _competing(self) -> list[WaitlistEntry]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -15,47 +16,23 @@ from moorage.settings import configure, read
 from moorage.store import open_store
 from moorage.testing import in_process
 from moorage.testing.service import HandClock
+from moorage.testing.statements import said
 
 __all__ = ["make"]
 SMALL = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 1}
 Statement = dict[str, Any]
 
 
-class Kept:
-    """Three racks, and an ensemble of one member whose host, or rack, is its own."""
+class Racks:
+    """Three racks, as Nova sees them."""
 
-    def __init__(self, client: TestClient, *, caller: Any = ADMIN, **statement: Any) -> None:
-        self.client, self.caller = client, caller
-        alone = {"name": "alone", "type": "exclusive", "members": ["x"], **statement}
-        member = {"name": "x", "count": 1, "resources": {"VCPU": 1}}
-        self.body = {"name": "kept", "members": [member], "policies": [alone], "decide": {}}
-        self.made = client.simulate_post(
-            "/v1/ensembles", json={"ensemble": self.body}, headers=caller
-        )
-        if self.made.status_code == 201:
-            self.ensemble = self.made.json["ensemble"]["id"]
-            self.project = self.made.json["ensemble"]["project_id"]
-            (place,) = self.shown(self.made.json["decision"]["id"])
-            self.host: str = place
-
-    def shown(self, decision: str) -> list[str]:
-        """The UUIDs of the members' hosts."""
-        path = f"/v1/decisions/{decision}"
-        found = self.client.simulate_get(path, headers=ADMIN).json["decision"]["assignments"]
-        names = self.hosts()
-        return [names[one["host"]] for one in found]
+    def __init__(self, client: TestClient) -> None:
+        self.client = client
 
     def hosts(self) -> dict[str, str]:
         """Name -> UUID."""
         answer = self.client.simulate_get("/placement/resource_providers", headers=PLACEMENT)
         return {one["name"]: one["uuid"] for one in answer.json["resource_providers"]}
-
-    def neighbour(self) -> str:
-        """Another host of the same rack."""
-        names = {uuid: name for name, uuid in self.hosts().items()}
-        number = int(names[self.host][1:])
-        rack = [3 * ((number - 1) // 3) + n for n in (1, 2, 3)]
-        return next(self.hosts()[f"h{n}"] for n in rack if n != number)
 
     def put(
         self, host: str, project: str = "other", server: str = "", resources: Any = SMALL
@@ -80,6 +57,39 @@ class Kept:
         answer = self.client.simulate_get(path, headers=PLACEMENT | named)
         return {next(iter(one["allocations"])) for one in answer.json["allocation_requests"]}
 
+
+class Kept(Racks):
+    """Three racks, and an ensemble of one member whose host, or rack, is its own."""
+
+    def __init__(self, client: TestClient, *, caller: Any = ADMIN, **statement: Any) -> None:
+        super().__init__(client)
+        self.caller = caller
+        alone = {"name": "alone", "type": "exclusive", "members": ["x"], **statement}
+        member = {"name": "x", "count": 1, "resources": {"VCPU": 1}}
+        self.body = {"name": "kept", "members": [member], "policies": [alone], "decide": {}}
+        self.made = client.simulate_post(
+            "/v1/ensembles", json={"ensemble": self.body}, headers=caller
+        )
+        if self.made.status_code == 201:
+            self.ensemble = self.made.json["ensemble"]["id"]
+            self.project = self.made.json["ensemble"]["project_id"]
+            (place,) = self.shown(self.made.json["decision"]["id"])
+            self.host: str = place
+
+    def shown(self, decision: str) -> list[str]:
+        """The UUIDs of the members' hosts."""
+        path = f"/v1/decisions/{decision}"
+        found = self.client.simulate_get(path, headers=ADMIN).json["decision"]["assignments"]
+        names = self.hosts()
+        return [names[one["host"]] for one in found]
+
+    def neighbour(self) -> str:
+        """Another host of the same rack."""
+        names = {uuid: name for name, uuid in self.hosts().items()}
+        number = int(names[self.host][1:])
+        rack = [3 * ((number - 1) // 3) + n for n in (1, 2, 3)]
+        return next(self.hosts()[f"h{n}"] for n in rack if n != number)
+
     def told(self) -> list[dict[str, Any]]:
         path = "/v1/events?type=policy.violated"
         return list(self.client.simulate_get(path, headers=self.caller).json["events"])
@@ -97,8 +107,8 @@ Serve = Callable[..., TestClient]
 def serve() -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def made(**given: str) -> TestClient:
-            clock, database = HandClock(), "sqlite://"
+        def made(database: str = "sqlite://", **given: str) -> TestClient:
+            clock = HandClock()
             store = open_store(database, clock=clock)
             stack.callback(store.close)
             settings = configure(read({"database": database, **given}, {}, ()))
@@ -142,6 +152,25 @@ def test_a_policy_that_refuses_keeps_its_host(
     assert kept.put(kept.host, kept.project).status_code == 204, "the project's own are no others"
     assert kept.told() == []
     assert kept.compliance() == []
+
+
+def test_a_policy_written_by_another_process_counts(serve: Serve, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    there, here = serve(database), Racks(serve(database))
+    host, *_ = here.hosts().values()
+    assert here.put(host).status_code == 204
+    with said() as asked:
+        assert here.put(host).status_code == 204
+        assert not [one for one in asked if "FROM exclusive_ensembles" in one]
+        assert host in here.offered()
+        asked.clear()
+        assert host in here.offered()
+        assert asked == [], "nothing has changed since"
+    kept = Kept(there, on_violation="refuse")
+    assert kept.made.status_code == 201
+    assert here.put(kept.host).status_code == 409, "refused, though not known here before"
+    assert kept.host not in here.offered()
+    assert here.put(kept.neighbour()).status_code == 204
 
 
 def test_a_policy_that_reports_is_not_closed_by_the_setting(serve: Serve) -> None:

@@ -31,6 +31,10 @@ class LedgerColumns:
 
     revision: int
     topology_revision: int
+    exclusive_revision: int
+    """Of all ensembles that keep others out: not newer than what else is seen here."""
+    waited: bool
+    """Whether the waitlist had waiting entries."""
     taken_at: Instant
     valid_until: Instant
     """The next instant at which time alone changes an answer (a lapse, a start or an end)."""

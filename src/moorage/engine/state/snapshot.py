@@ -61,6 +61,8 @@ class Snapshot(LedgerColumns):
         return cls(
             revision=0,
             topology_revision=0,
+            exclusive_revision=0,
+            waited=False,
             taken_at=now,
             valid_until=FOREVER,
             uuids=(),
@@ -109,6 +111,13 @@ class Snapshot(LedgerColumns):
             fields |= {"topology": topology, "cache": {}}
         if topology_revision is not None:
             fields["topology_revision"] = topology_revision
+        return self._with(fields)
+
+    def with_ledger_state(self, *, exclusive_revision: int | None, waited: bool) -> Snapshot:
+        """The snapshot with what the log says of the ledger as a whole; None: as it was."""
+        fields: dict[str, object] = {"waited": waited}
+        if exclusive_revision is not None:
+            fields["exclusive_revision"] = exclusive_revision
         return self._with(fields)
 
     def at(self, now: Instant) -> Snapshot:

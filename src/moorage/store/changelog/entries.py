@@ -71,6 +71,10 @@ class LogDelta:
     cursor: object
     revision: int
     topology_revision: int
+    exclusive_revision: int | None
+    """None: a commit that moved it may be missing among the entries, and comes with the next."""
+    waited: bool
+    """Whether the waitlist has waiting entries."""
     entries: Mapping[str, Sequence[Entry]]
     """Providers that changed, each with its entries in the order of their commits."""
     tags: bool

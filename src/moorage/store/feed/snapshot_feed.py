@@ -61,6 +61,11 @@ class Feed:
             snapshot = self._kept(state, snapshot.at(now))
         return snapshot.at(now)
 
+    def last_snapshot(self) -> Snapshot:
+        """The one that was read last, without asking; at first, what `snapshot` returns."""
+        cursor, found = self._state
+        return self.snapshot() if cursor is None else found
+
     def _now(self, snapshot: Snapshot, polled: Instant | None) -> Instant:
         # Read last: a clock that only advances is then never behind the snapshot, and going
         # back in time costs a look at every booking.
@@ -105,7 +110,9 @@ class Feed:
                 topology_revision=delta.topology_revision,
                 now=now,
             )
-        return delta.cursor, found
+        return delta.cursor, found.with_ledger_state(
+            exclusive_revision=delta.exclusive_revision, waited=delta.waited
+        )
 
     def _differing(
         self, connection: Session, old: Snapshot, delta: LogDelta

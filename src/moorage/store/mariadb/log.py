@@ -19,6 +19,7 @@ import pymysql
 from sqlalchemy import bindparam, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
+from moorage.domain.waitlist import EntryState
 from moorage.store.changelog.entries import Entry, LogDelta, LogPoll, Turn, by_provider, log_rows
 from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.schema import tables
@@ -169,8 +170,10 @@ _ENTER: Final = text(
     f"SELECT revision, {CLOCK} AS instant FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
 )
 _HEAD: Final = (
-    f"SELECT revision, topology_revision, log_start, {CLOCK} AS now,"  # noqa: S608
-    " EXISTS (SELECT 1 FROM members) AS tags FROM ledger WHERE id = 1"
+    "SELECT revision, topology_revision, exclusive_revision, log_start,"  # noqa: S608 - constants
+    f" {CLOCK} AS now, EXISTS (SELECT 1 FROM members) AS tags,"
+    f" EXISTS (SELECT 1 FROM waitlist WHERE state = '{EntryState.WAITING.value}') AS waited"
+    " FROM ledger WHERE id = 1"
 )
 _SINCE: Final = (
     "SELECT subject, revision, at, bookings_only, added FROM changes"
@@ -228,15 +231,19 @@ class MarkedLog(SingleWriterLog):
 
     def delta(self, connection: Session, cursor: object | None, revision: int) -> LogDelta:
         """See `Log`. Revisions go up for every reader, also where the numbers fell back."""
-        newest, topology, start, now, tags = connection.exec_driver_sql(_HEAD).one()
+        head = connection.exec_driver_sql(_HEAD).one()
+        newest, topology, exclusive, start, now, tags, waited = head
         if isinstance(cursor, Mark):
             found = _since(connection, cursor.revision)
             if _follows(cursor, found, start):
                 missed = [row for row in found if row.revision > cursor.revision]
+                reached = _reached(cursor, missed)
                 return LogDelta(
-                    cursor=_reached(cursor, missed),
+                    cursor=reached,
                     revision=max(newest, revision + 1) if missed else revision,
                     topology_revision=topology,
+                    exclusive_revision=exclusive if reached.revision == newest else None,
+                    waited=bool(waited),
                     entries=by_provider(missed),
                     tags=bool(tags),
                     complete=True,
@@ -244,10 +251,13 @@ class MarkedLog(SingleWriterLog):
                 )
         found = _since(connection, max(newest - _LOOK_BACK, start + 1))
         before = Mark(found[0].revision - 1 if found else newest, None)
+        reached = _reached(before, found)
         return LogDelta(
-            cursor=_reached(before, found),
+            cursor=reached,
             revision=newest if cursor is None else max(newest, revision + 1),
             topology_revision=topology,
+            exclusive_revision=exclusive if reached.revision == newest else None,
+            waited=bool(waited),
             entries={},
             tags=bool(tags),
             complete=False,

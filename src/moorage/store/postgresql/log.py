@@ -26,6 +26,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.changes import BoundHeld, BoundOffers, BoundStored
+from moorage.domain.waitlist import EntryState
 from moorage.store.changelog.entries import LogDelta, LogPoll, Turn, by_provider, log_rows
 from moorage.store.changelog.lapsed_bookings import Swept, lapsed_consumers, sweep_all, sweep_of
 from moorage.store.database.fifo_lock import FifoLock
@@ -77,10 +78,11 @@ FROM ledger
 """
 """The same where transactions were running at the cursor: seldom, and dearer."""
 _HEAD: Final = text(
-    "SELECT pg_current_snapshot()::text AS seen,"
+    "SELECT pg_current_snapshot()::text AS seen,"  # noqa: S608 - constants
     " extract(epoch FROM pg_postmaster_start_time())::float8 AS started,"
     " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,"
-    " log_start, topology_revision, EXISTS (SELECT FROM members) AS tags,"
+    " log_start, topology_revision, exclusive_revision, EXISTS (SELECT FROM members) AS tags,"
+    f" EXISTS (SELECT FROM waitlist WHERE state = '{EntryState.WAITING.value}') AS waited,"
     " coalesce((SELECT max(revision) FROM changes), log_start) AS newest FROM ledger"
 )
 _UNSEEN: Final = text(
@@ -309,6 +311,8 @@ class VisibleLog:
             cursor=reached,
             revision=max(revision + 1, *(row.revision for row in found)) if found else revision,
             topology_revision=head.topology_revision,
+            exclusive_revision=head.exclusive_revision,
+            waited=head.waited,
             entries=by_provider(found),
             tags=head.tags,
             complete=True,
@@ -328,6 +332,8 @@ def _everything(head: Any, cursor: Cursor, revision: int) -> LogDelta:  # noqa: 
         cursor=cursor,
         revision=revision,
         topology_revision=head.topology_revision,
+        exclusive_revision=head.exclusive_revision,
+        waited=head.waited,
         entries={},
         tags=head.tags,
         complete=False,

@@ -15,7 +15,6 @@ from moorage.domain.errors import NotFound
 from moorage.domain.explain import Refusal, RefusedRequest
 from moorage.domain.period import FOREVER
 from moorage.domain.references import references_of
-from moorage.domain.waitlist import EntryState
 from moorage.store.read import leases
 from moorage.store.read.leases import LIVE
 from moorage.store.read.stored_values import WHOLE_LEDGER, Reader, due_rows, matching, page_of
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
     from moorage.domain.templates import Template
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.store.database.session import Queryable, Session
     from moorage.usecases.ports import Page
 
@@ -86,10 +86,6 @@ _NEXT_DUE: Final = [
         (_c.lapses_at, _c.state, ClaimState.BUILDING),
     )
 ]
-_EXCLUSIVE_REVISION: Final = select(
-    tables.ledger.c.exclusive_revision,
-    exists().where(tables.waitlist.c.state == EntryState.WAITING.value).label("waited"),
-)
 _EXCLUSIVE: Final = (
     select(tables.ledger.c.exclusive_revision, _e.body)
     .select_from(tables.ledger)
@@ -141,7 +137,8 @@ def _by_consumer(ensembles: Sequence[Ensemble]) -> Mapping[str, tuple[Ensemble, 
 class EnsembleQueries(Reader):
     """See `Store`."""
 
-    _exclusive: ExclusiveEnsembles | None = None
+    _exclusive: tuple[int, ExclusiveEnsembles] = -1, ExclusiveEnsembles((), MappingProxyType({}))
+    """As read last, and their revision."""
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
         found = self._one(tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id)
@@ -194,19 +191,15 @@ class EnsembleQueries(Reader):
         )
         return [(row.id, stored_bodies.ENSEMBLE.decode(row.body)) for row in rows]
 
-    def exclusive_ensembles(self) -> ExclusiveEnsembles:
+    def exclusive_ensembles(self, snapshot: Snapshot) -> ExclusiveEnsembles:
         """Ensembles that keep others out; read again only after one of them has changed."""
-        known = self._exclusive
-        now = self._ask(_EXCLUSIVE_REVISION).one()
-        if known is None or known.revision != now.exclusive_revision:
+        revision, known = self._exclusive
+        if snapshot.exclusive_revision != revision:
             found = self._ask(_EXCLUSIVE)
             ensembles = tuple(stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body)
-            known = self._exclusive = ExclusiveEnsembles(
-                revision=found[0].exclusive_revision,
-                ensembles=ensembles,
-                of_consumer=_by_consumer(ensembles),
-            )
-        return replace(known, waited=bool(now.waited))
+            known = ExclusiveEnsembles(ensembles, _by_consumer(ensembles))
+            self._exclusive = found[0].exclusive_revision, known
+        return known
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """Held decisions, then building claims, whose time has come."""

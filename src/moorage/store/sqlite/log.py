@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_column, select, update
 
+from moorage.domain.waitlist import EntryState
 from moorage.store.changelog.entries import LogDelta, LogPoll, by_provider, log_rows
 from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.schema import tables
@@ -87,8 +88,12 @@ REVISION = select(
 _HEAD = select(
     REVISION.scalar_subquery().label("newest"),
     _l.topology_revision,
+    _l.exclusive_revision,
     _l.log_start,
     exists().select_from(tables.members).label("tags"),
+    exists()
+    .where(tables.waitlist.c.state == literal_column(f"'{EntryState.WAITING.value}'"))
+    .label("waited"),
 )
 _TOPOLOGY_MOVES = update(tables.ledger).values(topology_revision=_l.topology_revision + 1)
 _LOG = tables.changes.insert()
@@ -144,6 +149,8 @@ class NumberedLog(SingleWriterLog):
             cursor=head.newest,
             revision=head.newest,
             topology_revision=head.topology_revision,
+            exclusive_revision=head.exclusive_revision,
+            waited=bool(head.waited),
             entries=by_provider(found),
             tags=bool(head.tags),
             complete=complete,

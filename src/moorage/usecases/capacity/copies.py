@@ -103,8 +103,8 @@ def fit_copies(
         Busy: time ran out before it was known whether one fits.
     """
     limit = time_limit_within(env.limits, time_limit)
-    exclusive = env.store.exclusive_ensembles()
     snapshot = env.store.snapshot()
+    exclusive = env.store.exclusive_ensembles(snapshot)
     if not ensemble.members:
         raise InvalidDescription("there is nothing to place: no role has members", path="fit")
     period = period_of(env, None, window, snapshot.taken_at)

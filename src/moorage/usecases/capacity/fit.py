@@ -106,9 +106,9 @@ def fit_members(
     role = next((one for one in ensemble.roles if one.name == role_name), None)
     if role is None:
         raise InvalidDescription(f"no role {role_name}", path="fit.role")
-    exclusive = env.store.exclusive_ensembles()
     decision = current_decision(env.store, ensemble)
     snapshot = env.store.snapshot()
+    exclusive = env.store.exclusive_ensembles(snapshot)
     member_places = locate_members(snapshot, ensemble)
     period = period_of(env, decision, window, snapshot.taken_at)
     objective = Objective.SPREAD if decision is None else decision.objective

@@ -132,8 +132,8 @@ def _plan(
     *,
     dry_run: bool,
 ) -> PlannedWindow:
-    exclusive = env.store.exclusive_ensembles()
     snapshot = env.store.snapshot()
+    exclusive = env.store.exclusive_ensembles(snapshot)
     now = snapshot.taken_at
     hosts = resolve_hosts(snapshot, planning.hosts, planning.domains)
     window = CapacityWindow(
@@ -178,7 +178,7 @@ def _plan(
             seen=MappingProxyType(seen),
             standing=MappingProxyType(standing),
             topology_revision=snapshot.topology_revision,
-            exclusive_revision=exclusive.revision,
+            exclusive_revision=snapshot.exclusive_revision,
         )
         try:
             env.store.commit(changeset)

@@ -185,8 +185,8 @@ def ending_in_time(store: Store, changeset: Changeset, notice: Duration) -> Chan
     """
     if not any(map(_chooses_its_end, changeset.changes)):
         return changeset
-    exclusive = store.exclusive_ensembles()
     snapshot = store.snapshot()
+    exclusive = store.exclusive_ensembles(snapshot)
     made: list[Change] = []
     relies_on: dict[str, int] = {}
     for one in changeset.changes:
@@ -200,7 +200,7 @@ def ending_in_time(store: Store, changeset: Changeset, notice: Duration) -> Chan
         changeset,
         changes=tuple(made),
         relies_on={**changeset.relies_on, **relies_on},
-        exclusive_revision=exclusive.revision,
+        exclusive_revision=snapshot.exclusive_revision,
     )
 
 

@@ -92,20 +92,18 @@ class AttemptMaker:
         env = self._hurried() if alone else self.env
         self._plan.allow(MOMENT if alone else self.time_limit)
         store, proposal = env.store, self.proposal
-        exclusive = store.exclusive_ensembles()
         # A new ensemble has no decision yet.
         new = proposal.generation is None
         before = None if new else current_decision(store, proposal.ensemble)
         _check_lease(env, proposal, before)
         snapshot = store.snapshot()
-        if not self.dry_run and not proposal.hooks.waitlist_gate(
-            snapshot, exclusive, detect_only=alone
-        ):
+        if not self.dry_run and not proposal.hooks.waitlist_gate(snapshot, detect_only=alone):
             return None
         member_places = locate_members(snapshot, proposal.ensemble)
         if self._observation is None:
             self._check_quota(member_places)
-        there = tuple(one for one in exclusive.ensembles if not _is_freed(one, proposal))
+        exclusive = store.exclusive_ensembles(snapshot).ensembles
+        there = tuple(one for one in exclusive if not _is_freed(one, proposal))
         observation = self._observation = Observation(snapshot, member_places, there)
         left_over = _PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE
         hears = None if alone else self.progress
@@ -125,7 +123,7 @@ class AttemptMaker:
         changeset = replace(
             _relying(answer),
             changes=self._changes(decision, answer),
-            exclusive_revision=exclusive.revision,
+            exclusive_revision=snapshot.exclusive_revision,
         )
         return Attempt(observation, result, decision, changeset)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant, Period
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
-    from moorage.usecases.ports import ExclusiveEnsembles
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +71,7 @@ class SelectsMembers(Protocol):
 class WaitlistGate(Protocol):
     """Decides whether a request may proceed, or competing waitlist entries come first."""
 
-    def __call__(
-        self, snapshot: Snapshot, exclusive: ExclusiveEnsembles, *, detect_only: bool = False
-    ) -> bool:
+    def __call__(self, snapshot: Snapshot, *, detect_only: bool = False) -> bool:
         """Whether the request may proceed. False: entries before it were tried; read again.
 
         With `detect_only` they are not tried: False only says that there are some.
@@ -83,7 +80,6 @@ class WaitlistGate(Protocol):
 
 def ignore_waitlist(
     snapshot: Snapshot,  # noqa: ARG001 - the protocol's
-    exclusive: ExclusiveEnsembles,  # noqa: ARG001
     *,
     detect_only: bool = False,  # noqa: ARG001
 ) -> bool:

@@ -132,7 +132,6 @@ def _set(
         remedy = to_place(stored.name, what="its members")
         raise WrongState(f"there is no headroom beside members without places{remedy}")
     options = DecisionOptions() if before is None else options_like(before)
-    exclusive = env.store.exclusive_ensembles().revision
     if not dry_run:
         turn_of_stay(env, grown, options.until).give_way()
     found = decide_proposal(
@@ -169,7 +168,7 @@ def _set(
                 BoundHeld(stored.project_id, env.limits.held_members, count - len(mine)),
             ),
             relies_on=_trees(after, found),
-            exclusive_revision=exclusive,
+            exclusive_revision=found.snapshot.exclusive_revision,
             topology_revision=found.snapshot.topology_revision,
         )
     )

@@ -170,7 +170,8 @@ def max_additional(
         return None
     period = Period(snapshot.taken_at)
     request = request_for(ensemble, member_places, frozenset(), period, Objective.SPREAD)
-    closed = closed_hosts(env.store.exclusive_ensembles().ensembles, snapshot, ensemble, period)
+    exclusive = env.store.exclusive_ensembles(snapshot).ensembles
+    closed = closed_hosts(exclusive, snapshot, ensemble, period)
     limit = env.limits.time_limit // 2
     built = build(request, snapshot, closed=closed)
     found = solve_and_verify(env.solver, built, time_limit=limit, seed=0)

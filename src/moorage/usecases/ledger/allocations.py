@@ -231,7 +231,10 @@ def _commit_writes(
     """
     notice = rules.lifetimes.notice
     for attempt in range(ATTEMPTS):
-        revision, kept = check_exclusive_hosts(store, writes, notice, rules.foreign_servers)
+        # After a conflict, what this process knows may be what has become old.
+        revision, kept = check_exclusive_hosts(
+            store, writes, notice, rules.foreign_servers, afresh=attempt > 0
+        )
         moved = check_moves(store, writes, rules.misplaced_members)
         changeset = Changeset((*writes, *told, *kept, *moved), exclusive_revision=revision)
         if any(map(_PREEMPTIBLE, writes)):

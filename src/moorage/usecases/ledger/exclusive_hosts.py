@@ -57,7 +57,7 @@ def without_exclusive_hosts(
     stranger, unless it is for a `server` that there is. `default` is for policies that do not say
     whether they refuse.
     """
-    known = store.exclusive_ensembles()
+    known = store.exclusive_ensembles(snapshot)
     keeping = list(_refusing(known.ensembles, default))
     if not keeping:
         return query
@@ -84,23 +84,30 @@ def check_exclusive_hosts(
     writes: Sequence[ReplaceAllocations],
     notice: Duration,
     default: OnViolation,
+    *,
+    afresh: bool = False,
 ) -> tuple[int | None, tuple[Change, ...]]:
     """Check that no write gives a consumer a host that is exclusive to others in its stay.
 
     A preemptible server, which ends in time for a lease, is judged over its `notice` only. A host
     that the consumer has already, or takes over from its server or migration, is not new.
 
+    As long as this process knows of no exclusive ensemble it does not ask the database, unless
+    `afresh`: the commit judges whether there is one meanwhile.
+
     Returns:
-        The revision of the exclusive ensembles, on which the commit relies; None if none of them
-        refuses anybody. And the events of policies that are broken.
+        The revision of the exclusive ensembles, on which the commit relies; None if they only
+        report foreign servers. And the events of policies that are broken.
 
     Raises:
         WrongState: one does, and is refused.
     """
-    known = store.exclusive_ensembles()
+    snapshot = store.snapshot() if afresh else store.last_snapshot()
+    known = store.exclusive_ensembles(snapshot)
     if not known.ensembles:
-        return None, ()
-    snapshot = store.snapshot()
+        return snapshot.exclusive_revision, ()
+    if not afresh:
+        return check_exclusive_hosts(store, writes, notice, default, afresh=True)
     told: list[Change] = []
     for write in writes:
         had = hosts_before(snapshot, write)
@@ -110,7 +117,7 @@ def check_exclusive_hosts(
             arrival = _Arrival(store, snapshot, write, tuple(entered), had, notice)
             told += arrival.judged(known, default)
     refuses = next(_refusing(known.ensembles, default), None) is not None
-    return (known.revision if refuses else None), tuple(told)
+    return (snapshot.exclusive_revision if refuses else None), tuple(told)
 
 
 @dataclass(frozen=True, slots=True)

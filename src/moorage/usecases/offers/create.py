@@ -239,8 +239,8 @@ class _OfferSearch:
 
     def _window_request(self) -> WindowRequest:
         env = self._env
-        exclusive = env.store.exclusive_ensembles()
         snapshot = env.store.snapshot()
+        exclusive = env.store.exclusive_ensembles(snapshot)
         members = frozenset(one.name for one in self._ensemble.members)
         member_places = locate_members(snapshot, self._ensemble)
         whole = self._starts(self._bounds.first).whole

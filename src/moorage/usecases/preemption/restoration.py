@@ -65,7 +65,7 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
     now = snapshot.taken_at
     view = with_bookings(snapshot, instead)
     yielding = [(of, one) for of in lease_ids for one in reversed(displaced_for(store, of))]
-    exclusive = _exclusive(store, changed) if yielding else ()
+    exclusive = _exclusive(store, view, changed) if yielding else ()
     for lease_id, one in yielding:
         if one.end <= now or one.declared_end <= one.end:
             continue
@@ -158,12 +158,12 @@ def commit_with_restored_ends(
         MoorageError: other errors of the commit.
     """
     store = env.store
-    exclusive = store.exclusive_ensembles().revision
     snapshot = store.snapshot()
     instead = dict.fromkeys(freed(snapshot), ())
     back = tuple(restored_ends(store, snapshot, [lease.id], instead, env.limits.notice))
+    relied = snapshot.exclusive_revision if back else None
     try:
-        store.commit(Changeset((*changes, *back), exclusive_revision=exclusive if back else None))
+        store.commit(Changeset((*changes, *back), exclusive_revision=relied))
     except (CapacityExceeded, ProviderConflict) as overtaken:
         raise ConcurrentUpdate(overtaken.message, subject=lease.id) from overtaken
 
@@ -174,9 +174,9 @@ def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:
     return min((one.start for one in down if one.end > view.taken_at), default=FOREVER)
 
 
-def _exclusive(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:
+def _exclusive(store: Store, snapshot: Snapshot, changed: Ensemble | None) -> tuple[Ensemble, ...]:
     """The exclusive ensembles, with the changed one as it will be."""
-    stored = tuple(store.exclusive_ensembles().ensembles)
+    stored = tuple(store.exclusive_ensembles(snapshot).ensembles)
     if changed is None or not changed.keeps_others_out:
         return stored
     return (*(one for one in stored if one.id != changed.id), changed)

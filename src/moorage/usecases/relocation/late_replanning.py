@@ -189,8 +189,8 @@ def replan_lease(env: Environment, lease_id: str) -> int:
             meanwhile.
     """
     store = env.store
-    exclusive = store.exclusive_ensembles()
     snapshot = store.snapshot()
+    exclusive = store.exclusive_ensembles(snapshot)
     planned = movable(store, snapshot, store.lease(lease_id).decision_id)
     now, notice = snapshot.taken_at, env.limits.notice
     going = [one for one in displaced_for(store, lease_id) if now < one.end < one.declared_end]
@@ -223,7 +223,8 @@ def replan_lease(env: Environment, lease_id: str) -> int:
         *(EndBookings(frozenset({one.consumer}), one.end, lease_id) for one in better.fresh),
         *warnings(store, better.fresh, replace(planned.decision, created_at=now)),
     )
-    store.commit(replace(relied, changes=changes, exclusive_revision=exclusive.revision))
+    seen = snapshot.exclusive_revision
+    store.commit(replace(relied, changes=changes, exclusive_revision=seen))
     return fewer
 
 

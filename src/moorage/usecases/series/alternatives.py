@@ -76,8 +76,8 @@ class _StartTrials:
         self._within = occurrences.within
         self._env = env
         store = env.store
-        exclusive = store.exclusive_ensembles()
         snapshot = store.snapshot()
+        exclusive = store.exclusive_ensembles(snapshot)
         model = series.model
         self._observation = Observation(
             snapshot, locate_members(snapshot, model), exclusive.ensembles

@@ -33,7 +33,7 @@ class WaitlistMemory:
     """Entry id -> stopwatch time at which it is tried again even if nothing was freed."""
     _lock: Lock = field(default_factory=Lock)
 
-    def see(self, snapshot: Snapshot, exclusive: int) -> int:
+    def see(self, snapshot: Snapshot) -> int:
         """Log the capacity freed up to this snapshot; returns the mark of the log after it."""
         with self._lock:
             last = self._snapshot
@@ -41,10 +41,10 @@ class WaitlistMemory:
                 if last is not None:
                     self._log.add(freed(last, snapshot))
                 self._snapshot = snapshot
-            if exclusive != self._exclusive:
+            if snapshot.exclusive_revision != self._exclusive:
                 # Exclusive ensembles have changed, which can free hosts without any booking.
                 self._log.add(iter([(ALL_CLASSES, 0, FOREVER)]))
-                self._exclusive = exclusive
+                self._exclusive = snapshot.exclusive_revision
             return self._log.mark
 
     def refused(self, entry: WaitlistEntry, mark: int) -> None:

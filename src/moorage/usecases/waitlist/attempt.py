@@ -48,7 +48,7 @@ def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> 
 
     `seconds` is the time limit of the search.
     """
-    mark = env.waitlist_memory.see(env.store.snapshot(), env.store.exclusive_ensembles().revision)
+    mark = env.waitlist_memory.see(env.store.snapshot())
     one = env.store.waitlist_entry(entry.id)
     if one.state is not EntryState.WAITING:
         return True

@@ -48,7 +48,7 @@ def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snap
     try:
         ensemble = placeable(env, caller, entry)
         starts = starts_of(entry, first, first)
-        exclusive = env.store.exclusive_ensembles().ensembles
+        exclusive = env.store.exclusive_ensembles(snapshot).ensembles
         window_request = window_request_of(env, ensemble, starts, (snapshot, exclusive), entry)
         built = window_request.problem_at(starts, starts.first, snapshot)
         why = present_obstacles(env, built, snapshot, operator=caller.operator)
@@ -135,7 +135,7 @@ def _estimate(
         for _ in range(_TRIES):
             last = max(first, _last_start(env, entry, view))
             starts = starts_of(entry, first, last, env.limits.disclosure)
-            exclusive = env.store.exclusive_ensembles().ensembles
+            exclusive = env.store.exclusive_ensembles(view).ensembles
             window_request = window_request_of(env, ensemble, starts, (view, exclusive), entry)
             sought = earliest_start(env, window_request, starts, time_limit=EACH)
             if sought.start is None:
@@ -208,7 +208,7 @@ def _write(
     snapshot: Snapshot,
 ) -> None:
     """Store an estimate that is new, or made from another state of the ledger."""
-    made_from = basis(env.store, snapshot, ordered, before)
+    made_from = basis(snapshot, ordered, before)
     if made_from != before.estimated_from and before.estimated_from:
         found = replace(found, why=entry_obstacle(env, before, snapshot) or before.why)
     after = replace(found, estimated_from=made_from)

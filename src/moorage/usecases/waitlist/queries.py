@@ -34,9 +34,7 @@ def waitlist_order(store: Store) -> Sequence[WaitlistEntry]:
     return store.waiting_entries(Period(0, FOREVER), ESTIMATED)
 
 
-def basis(
-    store: Store, snapshot: Snapshot, ordered: Iterable[WaitlistEntry], entry: WaitlistEntry
-) -> str:
+def basis(snapshot: Snapshot, ordered: Iterable[WaitlistEntry], entry: WaitlistEntry) -> str:
     """A hash of what an entry's estimate depends on; the same in every process.
 
     These are the bookings, exclusive ensembles, and the waiting entries before it.
@@ -45,7 +43,7 @@ def basis(
     before = takewhile(lambda one: one.id != entry.id, ordered)
     ids = " ".join(one.id for one in before if not one.over_at(now))
     booked = f"{int(snapshot.revisions[alive].sum())} {int(alive.sum())} {snapshot.valid_until}"
-    text = f"{booked} {store.exclusive_ensembles().revision} {ids}"
+    text = f"{booked} {snapshot.exclusive_revision} {ids}"
     return sha256(text.encode()).hexdigest()[:16]
 
 
@@ -76,7 +74,7 @@ def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -
         )
         before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in earlier)
         if entry.estimate is not None:
-            found = basis(store, store.snapshot(), waitlist_order(store), entry)
+            found = basis(store.snapshot(), waitlist_order(store), entry)
             current = entry.estimated_from == found
     return ListedEntry(entry, before, now, current, dry_run)
 

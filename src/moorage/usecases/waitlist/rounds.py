@@ -51,7 +51,7 @@ class WaitlistWorker:
             env.waitlist_memory.forget()
             return False
         until = env.stopwatch() + env.limits.waitlist_time / SECOND
-        env.waitlist_memory.see(env.store.snapshot(), env.store.exclusive_ensembles().revision)
+        env.waitlist_memory.see(env.store.snapshot())
         left = False
         for one in self._due(entries):
             if env.stopwatch() >= until:

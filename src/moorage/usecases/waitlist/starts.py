@@ -132,12 +132,11 @@ def first_that_fits(
     """
     later, known = False, True
     for _ in range(_TRIES):
-        exclusive = env.store.exclusive_ensembles().ensembles
+        snapshot = env.store.snapshot()
+        exclusive = env.store.exclusive_ensembles(snapshot).ensembles
         told = env.with_disclosure_for(operator=operator).limits.disclosure
         starts = starts_of(entry, first, entry.latest, told)
-        window_request = window_request_of(
-            env, ensemble, starts, (env.store.snapshot(), exclusive), entry
-        )
+        window_request = window_request_of(env, ensemble, starts, (snapshot, exclusive), entry)
         sought = disclosed_earliest_start(
             env, window_request, starts, time_limit=env.limits.time_limit, later=later
         )
