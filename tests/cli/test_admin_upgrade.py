@@ -57,6 +57,8 @@ def check(tmp_path: Path, offline: Cli, database: str, monkeypatch: pytest.Monke
 
 def test_the_table_is_the_one_of_other_services(check: Check, offline: Cli) -> None:
     assert check()[0] == SUCCESS
+    plain = offline("admin", "upgrade", "check", "-f", "value").out.splitlines()
+    assert plain[0].startswith("Settings success")
     done = offline("admin", "upgrade", "check")
     assert done.status == SUCCESS
     lines = done.out.splitlines()

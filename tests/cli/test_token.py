@@ -49,9 +49,18 @@ def test_without_a_file_nothing_is_made(offline: Any, tmp_path: Path) -> None:
     lost = offline("token", "list")
     assert lost.status == 2
     assert "MOORAGE_TOKEN_FILE" in lost.err
+    assert "token_file" in lost.err
     missing = offline("token", "list", "--token-file", str(tmp_path / "none"))
     assert missing.status == 1
     assert "none" in missing.err
+
+
+def test_the_file_is_the_one_that_the_service_reads(offline: Any, tmp_path: Path) -> None:
+    config, file = tmp_path / "moorage.conf", tmp_path / "tokens.yaml"
+    config.write_text(f"[DEFAULT]\nauth = token-file\ntoken_file = {file}\n", encoding="utf-8")
+    words = ("--project", "p", "--role", "member", "--config-file", str(config))
+    assert offline("token", "create", "ann", *words).status == 0
+    assert list(listing.read(file)) == ["ann"]
 
 
 def test_only_roles_that_some_rule_names_are_given_by_role(offline: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.admin import CATALOG, declare_access, declare_database, service
 from moorage.cli.command import Command
-from moorage.cli.output import Shown
+from moorage.cli.output import CELLS, Shown, table
 
 if TYPE_CHECKING:
     import argparse
@@ -57,6 +57,10 @@ class Check(Command):
                 for name, result in checks.results
             ],
         }
+        if args.form in CELLS:
+            columns = ["check", "result", "details"]
+            rows = [[name, one.code.name.lower(), one.details] for name, one in checks.results]
+            return Shown(body, table(columns, rows), int(status))
         return Shown(body, printed.getvalue().rstrip("\n"), int(status))
 
 

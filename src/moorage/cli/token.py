@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.cli.parser import Option, Repeated, WrongUsage
+from moorage.cli.parser import CONFIG_DIR, CONFIG_FILE, Option, Repeated, WrongUsage
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.period import SECOND, format_instant, parse_instant
 from moorage.domain.words import did_you_mean
@@ -27,14 +27,26 @@ ROLES: Final = ("admin", "service", "manager", "member", "reader")
 
 def _declare_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--token-file", metavar="FILE", help=f"the service's token_file (default ${_VARIABLE})"
+        "--token-file", metavar="FILE", help="default: the service's setting `token_file`"
     )
+    CONFIG_FILE(parser)
+    CONFIG_DIR(parser)
 
 
 def _file(args: argparse.Namespace) -> Path:
-    named = args.token_file or os.environ.get(_VARIABLE)
+    """The token file: the option's, else the one that `moorage serve` would read here."""
+    from moorage import settings
+
+    named = args.token_file
+    if named is None:
+        files = {"config_file": args.config_file, "config_dir": args.config_dir}
+        given = {name: value for name, value in files.items() if value is not None}
+        named = settings.read(given, os.environ).values["token_file"]
     if not named:
-        raise WrongUsage(f"no token file: give --token-file FILE or set {_VARIABLE}")
+        raise WrongUsage(
+            f"no token file: give --token-file FILE, or set token_file or {_VARIABLE} as for"
+            " moorage serve"
+        )
     return Path(named)
 
 
