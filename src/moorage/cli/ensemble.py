@@ -13,6 +13,7 @@ from moorage.cli.output import (
     console,
     fields,
     listing_of_projects,
+    moment,
     short,
     stack,
     table,
@@ -218,7 +219,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
             ("name", ensemble.name),
             ("project", ensemble.project_id),
             ("generation", ensemble.generation),
-            ("created", ensemble.created_at),
+            ("created", moment(ensemble.created_at)),
             ("decision", _decided(decision, members) if decision else "none"),
             *(("stays", line) for line in stays(members)),
             *(("headroom", line) for line in headroom_lines(ensemble)),
@@ -343,7 +344,7 @@ class List(Command):
                 "status": lambda one: status.get(one.id, "described"),
                 "members": lambda one: " ".join(f"{r.name}:{r.count}" for r in one.members),
                 "#policies": lambda one: len(one.policies),
-                "created": lambda one: one.created_at,
+                "created": lambda one: moment(one.created_at),
             }
             text = listing_of_projects(client, args, "/v1/ensembles", columns, answer.value)
         return Shown(answer.body, text)

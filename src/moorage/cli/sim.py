@@ -15,7 +15,7 @@ from moorage.client import registry
 from moorage.client.discovery import Access
 from moorage.client.errors import Missing
 from moorage.domain.errors import Conflict, MoorageError
-from moorage.domain.period import format_instant, parse_instant
+from moorage.domain.period import SECOND, format_instant, parse_instant
 
 if TYPE_CHECKING:
     import argparse
@@ -95,8 +95,8 @@ class Start(Command):
     )
 
     def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - the signature of all
-        """The machine's time, since the simulation has no clock yet."""
-        return time.time_ns() // 1000
+        """The machine's time in whole seconds, since the simulation has no clock yet."""
+        return time.time_ns() // 1000 // SECOND * SECOND
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli import fleet as fleets

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import (
+    SECOND,
     checked,
     format_duration,
     format_instant,
@@ -43,12 +44,13 @@ class RelativeTime:
     ahead: Duration
 
     def since(self, now: Instant) -> str:
-        """The time in the API's form.
+        """The time in the API's form: a whole second, unless it is now.
 
         Raises:
             InvalidDescription: beyond the times that may be given.
         """
-        return format_instant(checked(now + self.ahead))
+        then = checked(now + self.ahead)
+        return format_instant(then // SECOND * SECOND if self.ahead >= SECOND else then)
 
 
 @dataclass(frozen=True, slots=True)
