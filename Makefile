@@ -175,7 +175,7 @@ bench-fairness: install  ## one tenant's latency while another attacks, a quarte
 bench-joint: install  ## joint decisions at the size of a cloud, an hour (ARGS="--cells 100x10000 --families mixed --instances 3": a minute)
 	$(BIN)/python -m benchmarks.joint $(or $(ARGS),--write)
 
-bench-public: install  ## public traces in .cache/public, beside one-at-a-time peers, a quarter of an hour (ARGS="--data gpu-v2025 --loads 90", "--generated 1")
+bench-public: install  ## public traces in .cache/public, beside one-at-a-time peers, a quarter of an hour (ARGS="--part 8": a minute, "--data gpu-v2025 --loads 90", "--generated 1")
 	$(BIN)/python -m benchmarks.public $(or $(ARGS),--write)
 
 soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills; its report is in .cache/soak.md (SECONDS=1800 REPORT=FILE)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.public                            # what there is in .cache/public
     python -m benchmarks.public --folder DIR --data gpu-v2025 --loads 90 --orders size
-    python -m benchmarks.public --data openb gangs --first 500     # to try it
+    python -m benchmarks.public --part 8                   # an eighth of everything, to try it
     python -m benchmarks.public --generated 1              # applications of the same shape
     ... --write                                            # keep it, and make RESULTS.md anew
 
@@ -57,14 +57,19 @@ def main() -> None:
     )
     joint = [str(one) for one in admission.JOINT]
     parser.add_argument("--objectives", nargs="+", choices=joint, default=joint)
-    parser.add_argument("--first", type=int, metavar="N", help="only so many tasks and gangs")
+    parser.add_argument(
+        "--part", type=int, default=1, metavar="N", help="only every Nth application, host, task"
+    )
     parser.add_argument("--generated", type=int, metavar="SEED", help="no trace: make one")
     parser.add_argument("--write", action="store_true", help="keep the results")
     args = parser.parse_args()
-    if args.write and (args.first or args.generated is not None):
-        parser.error("results of a part, or of generated applications, are not kept")
+    if args.part < 1:
+        parser.error("--part needs a number above 0")
+    if args.write and args.generated is not None:
+        parser.error("results of generated applications are not kept")
     for name in args.data:
         for section, row in DATA[name](args):
+            row["part"] = args.part
             print(row, flush=True)
             if args.write:
                 report.keep([row], machine(), section)
@@ -72,10 +77,15 @@ def main() -> None:
 
 def _instances(args: argparse.Namespace) -> list[Instance] | None:
     """The applications' instances: read, or made; None if there is no file."""
-    if args.generated is not None:
-        return made(args.generated)
     file = args.folder / APPLICATIONS
-    return read(file) if _there(file) else None
+    if args.generated is not None:
+        found = made(args.generated)
+    elif _there(file):
+        found = read(file)
+    else:
+        return None
+    some = frozenset(sorted({one.application for one in found})[:: args.part])
+    return [one for one in found if one.application in some]
 
 
 def _there(file: Path) -> bool:
@@ -108,17 +118,18 @@ def _growth(args: argparse.Namespace) -> Iterator[Row]:
 def _shares(args: argparse.Namespace) -> Iterator[Row]:
     if not _there(args.folder / gpu_shares.NODES):
         return
-    nodes = gpu_shares.read_nodes(args.folder)
+    nodes = gpu_shares.read_nodes(args.folder)[:: args.part]
     for name in gpu_shares.TASKS:
         if not _there(args.folder / name):
             continue
-        tasks = gpu_shares.read_tasks(args.folder / name)[: args.first]
+        tasks = gpu_shares.read_tasks(args.folder / name)[:: args.part]
         for order in gpu_shares.ORDERS:
             yield "shares", gpu_shares.measure(nodes, tasks, name, order)
 
 
 def _gangs(args: argparse.Namespace) -> Iterator[Row]:
-    submitted, hosts = gangs.gangs()[: args.first], gangs.fleet()
+    submitted = gangs.gangs(max(gangs.QUEUES // args.part, 1))
+    hosts = gangs.fleet(nodes=max(gangs.NODES // args.part, 1))
     for name in gangs.ways():
         yield "gangs", gangs.measure(name, submitted, hosts)
 

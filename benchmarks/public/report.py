@@ -66,16 +66,20 @@ def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> 
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(
-        f"{row.get(name, ''):>9}" for name in ("format", "name", "load", "barred", "order")
-    )
+    names = ("part", "format", "name", "load", "barred", "order")
+    return tuple(f"{row.get(name, 1 if name == 'part' else ''):>9}" for name in names)
 
 
 def page(found: Mapping[str, Any]) -> Iterator[str]:
     """The whole page."""
     yield from ("# Public traces", "", ABOUT, "")
     for section, heading, about, table in SECTIONS:
-        yield from (f"## {heading}", "", about, "", *by_machine(found.get(section, []), table))
+        yield from (f"## {heading}", "", about, "")
+        rows = found.get(section, [])
+        for part in sorted({row.get("part", 1) for row in rows}) or (1,):
+            if part > 1:
+                yield from (f"One of {part} applications, hosts, tasks and queues:", "")
+            yield from by_machine([row for row in rows if row.get("part", 1) == part], table)
 
 
 def admission_table(rows: list[dict[str, Any]]) -> Iterator[str]:

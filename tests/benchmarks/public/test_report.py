@@ -35,6 +35,13 @@ def test_rows_sums_and_what_a_peer_does_better_are_said() -> None:
     assert "Measured on P, 2 cores, Python 3.11." in text
 
 
+def test_a_part_has_a_table_of_its_own() -> None:
+    text = "\n".join(page({"admission": [ROW, ROW | {"part": 8, "hosts": 344}]}))
+    before, after = text.split("One of 8 applications, hosts, tasks and queues:")
+    assert "| 90 % | no | size | 2,748 |" in before
+    assert "| 90 % | no | size | 344 |" in after
+
+
 def test_without_results_nothing_was_run() -> None:
     assert "\n".join(page({})).count("not run") == 5
 
