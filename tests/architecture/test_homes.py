@@ -58,7 +58,7 @@ SERVER_SIDE = {
 }
 """What the base install cannot run: it needs the extras, and belongs behind the API."""
 
-STARTS_A_SERVER = {"serve", "config", "sim", "demo", "admin"}
+STARTS_A_SERVER = {"serve", "config", "sim", "demo", "admin", "token"}
 """Commands that run the server side, or read its settings; all others talk to it."""
 
 
