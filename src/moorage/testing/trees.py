@@ -63,24 +63,29 @@ def forest(nodes: Sequence[Node], roles: Sequence[Role]) -> Terrain:
         (hosts.index(host), position[one.name]) for one in nodes for host in one.lends_to
     )
     traits = sorted({trait for one in nodes for trait in one.traits})
-    devices = Devices(
+    parents = np.array([-1 if n.parent is None else position[n.parent] for n in nodes])
+    devices = Devices.stated(
         uuids=tuple(one.name for one in nodes),
-        host=np.array([-1 if n.host is None else hosts.index(n.host) for n in nodes]),
-        parent=np.array([-1 if n.parent is None else position[n.parent] for n in nodes]),
         classes=classes,
-        capacity=free,
-        free=free,
-        min_unit=has.astype(np.int64),
-        max_unit=np.where(has, np.array([[one.max_unit] for one in nodes]), 0),
-        step_size=np.ones_like(free),
+        links={
+            "host": np.array([-1 if n.host is None else hosts.index(n.host) for n in nodes]),
+            "parent": parents,
+            "borrower": np.array([host for host, _ in pairs], dtype=np.int64),
+            "lender": np.array([at for _, at in pairs], dtype=np.int64),
+        },
+        columns={
+            "capacity": free,
+            "free": free,
+            "min_unit": has.astype(np.int64),
+            "max_unit": np.where(has, np.array([[one.max_unit] for one in nodes]), 0),
+            "step_size": np.ones_like(free),
+        },
         traits={
             trait: np.array([trait in one.traits for one in nodes], dtype=np.bool_)
             for trait in traits
         },
         aggregates={},
         computing=np.zeros(len(nodes), dtype=np.bool_),
-        borrower=np.array([host for host, _ in pairs], dtype=np.int64),
-        lender=np.array([at for _, at in pairs], dtype=np.int64),
     )
     shape = (len(hosts), len(classes))
     bare = Terrain(

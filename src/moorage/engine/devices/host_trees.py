@@ -1,19 +1,17 @@
 """The nested and sharing providers of hosts (devices) that one joint request may use, as columns.
 
-Only providers that have something the request asks for are kept; each keeps its nearest kept
-ancestor as parent. Requests whose resources all come from the hosts' root providers need none.
+Requests whose resources all come from the hosts' root providers need none.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberKind
+from moorage.engine.devices.device_trees import DeviceTrees, Positions, device_trees
 from moorage.engine.state.sharing import sharing
 
 if TYPE_CHECKING:
@@ -28,93 +26,183 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
 
     Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.integer]
     Bools: TypeAlias = NDArray[np.bool_]
 
-PROCESSORS: Final = frozenset({"VCPU", "PCPU"})
-COLUMNS = ("capacity", "free", "min_unit", "max_unit", "step_size")
+UNITS = ("min_unit", "max_unit", "step_size")
+COLUMNS = ("capacity", "free", *UNITS)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitColumns:
+    """The unit rules of one class, of n providers."""
+
+    position: Rows
+    """[rows of the fleet] index into the others, or -1."""
+    min_unit: Ints
+    max_unit: Ints
+    step_size: Ints
+    """[n]"""
+
+
+NO_UNITS: Final = UnitColumns(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+"""Of a class that no provider has."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceRules:
+    """What decides which requests a provider may serve, beside its place in a tree."""
+
+    units: tuple[UnitColumns, ...]
+    """[K]"""
+    traits: Mapping[str, Bools]
+    """Trait -> [rows of the fleet]; absent: no provider has it."""
+    aggregates: Mapping[str, Rows]
+    """Aggregate UUID -> rows of the fleet, ascending; absent: no provider is in it."""
+    words: frozenset[str]
+    """The traits and aggregates that the request names."""
 
 
 @dataclass(frozen=True, eq=False)
 class Devices:
     """P providers (positions) with K resource classes, for H hosts (rows of a terrain)."""
 
-    uuids: tuple[str, ...]
-    host: Ints
-    """[P] row of the host in whose tree it stands; -1 for one that stands in none."""
-    parent: Ints
-    """[P] position of the nearest provider above it that is here, or -1."""
+    trees: DeviceTrees
+    rules: DeviceRules
     classes: tuple[str, ...]
     capacity: Ints
     """[P, K] when empty; 0 where the provider has none of the class."""
     free: Ints
     """[P, K] capacity less the peak of every live booking over the request's period."""
-    min_unit: Ints
-    max_unit: Ints
-    """[P, K]; 0 where the provider has none of the class, so that no amount obeys."""
-    step_size: Ints
-    traits: Mapping[str, Bools]
-    """Trait -> [P]; absent: no provider here has it."""
-    aggregates: Mapping[str, Bools]
-    """Aggregate UUID -> [P]; absent: no provider here is in it."""
-    computing: Bools
-    """[P] compute nodes, which servers take from: it or one below it has `VCPU` or `PCPU`. None if
-    no role is of volumes."""
-    borrower: Ints
-    """[q] row of a host, ascending."""
-    lender: Ints
-    """[q] position of a provider of another tree that shares its inventory with that host."""
+    emptied: bool = False
+    """Whether all bookings, or most, are left out."""
 
-    @cached_property
-    def position_of(self) -> Mapping[str, int]:
+    @classmethod
+    def stated(  # noqa: PLR0913 - all that an instance says of devices
+        cls,
+        *,
+        uuids: tuple[str, ...],
+        classes: tuple[str, ...],
+        links: Mapping[str, Ints],
+        columns: Mapping[str, Ints],
+        traits: Mapping[str, Bools],
+        aggregates: Mapping[str, Bools],
+        computing: Bools,
+    ) -> Devices:
+        """Devices that were written down.
+
+        `links` are the `host`, `parent`, `borrower` and `lender` of `DeviceTrees`, `columns` the
+        `COLUMNS` [P, K]; `traits` and `aggregates` [P] of those that the request names.
+        """
+        rows = np.arange(len(uuids))
+        row_of = {uuid: at for at, uuid in enumerate(uuids)}
+        host, parent = links["host"], links["parent"]
+        borrower, lender = links["borrower"], links["lender"]
+        return cls(
+            trees=DeviceTrees(
+                rows, row_of, uuids, host, parent, computing, borrower=borrower, lender=lender
+            ),
+            rules=DeviceRules(
+                units=tuple(
+                    UnitColumns(rows, *(columns[name][:, k] for name in UNITS))
+                    for k in range(len(classes))
+                ),
+                traits=traits,
+                aggregates={uuid: np.flatnonzero(mask) for uuid, mask in aggregates.items()},
+                words=frozenset((*traits, *aggregates)),
+            ),
+            classes=classes,
+            capacity=columns["capacity"],
+            free=columns["free"],
+        )
+
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        """UUIDs of the providers, [P]."""
+        return self.trees.uuids
+
+    @property
+    def position_of(self) -> Positions:
         """Provider UUID -> position."""
-        return MappingProxyType({uuid: at for at, uuid in enumerate(self.uuids)})
+        return self.trees.position_of
+
+    @property
+    def accessible(self) -> tuple[Rows, Rows, Bools]:
+        """As of `DeviceTrees`."""
+        return self.trees.accessible
 
     @cached_property
-    def accessible(self) -> tuple[Ints, Ints, Bools]:
-        """All (host row, provider position, is from another tree) that a host's members may use."""
-        own = np.flatnonzero(self.host >= 0)
-        row = np.concatenate((self.host[own], self.borrower))
-        position = np.concatenate((own, self.lender))
-        borrowed = np.arange(len(row)) >= len(own)
-        order = np.argsort(row, kind="stable")
-        return row[order], position[order], borrowed[order]
+    def min_unit(self) -> Ints:
+        """[P, K]; 0 where the provider has none of the class."""
+        return self._units("min_unit")
 
     @cached_property
-    def lends(self) -> Bools:
-        """[P] whether it shares its inventory with hosts of other trees."""
-        found = np.zeros(len(self.uuids), dtype=np.bool_)
-        found[self.lender] = True
+    def max_unit(self) -> Ints:
+        """[P, K]; 0 where the provider has none of the class, so that no amount obeys."""
+        return self._units("max_unit")
+
+    @cached_property
+    def step_size(self) -> Ints:
+        """[P, K]; 1 where the provider has none of the class."""
+        return self._units("step_size")
+
+    def _units(self, name: str) -> Ints:
+        found = np.zeros((len(self.classes), len(self.uuids)), dtype=np.int64).T
+        for k in range(len(self.classes)):
+            found[:, k] = self.unit_rule(name, k)
         return found
 
-    @cached_property
-    def ancestors(self) -> tuple[frozenset[int], ...]:
-        """[P] the provider's position and those of its ancestors."""
-        found: list[frozenset[int]] = []
-        for start in range(len(self.uuids)):
-            line, at = {start}, int(self.parent[start])
-            while at >= 0:
-                line.add(at)
-                at = int(self.parent[at])
-            found.append(frozenset(line))
-        return tuple(found)
+    def unit_rule(self, name: str, k: int, positions: Rows | None = None) -> Ints:
+        """[P], or of some positions, one of the `UNITS` for a class.
+
+        Where a provider has none of the class it is 0, or for steps 1.
+        """
+        rows, columns = self.trees.rows, self.rules.units[k]
+        rows = rows if positions is None else rows[positions]
+        found = np.full(len(rows), int(name == "step_size"), dtype=np.int64)
+        if len(columns.min_unit):
+            at = columns.position[rows]
+            there = at >= 0
+            found[there] = getattr(columns, name)[at[there]]
+        return found
+
+    def max_amount(self, position: int, k: int) -> int:
+        """The most of a class that one member may take of a provider."""
+        return int(self.unit_rule("max_unit", k, np.array([position]))[0])
+
+    @property
+    def traits(self) -> Mapping[str, Bools]:
+        """Trait that the request names -> [P]; absent: no provider of the fleet has it."""
+        return {one: self.has_trait(one) for one in self.rules.words & self.rules.traits.keys()}
+
+    @property
+    def aggregates(self) -> Mapping[str, Bools]:
+        """Aggregate UUID that the request names -> [P]; absent: no provider is in it."""
+        named = self.rules.words & self.rules.aggregates.keys()
+        return {one: self.in_any_aggregate((one,)) for one in named}
 
     def has_trait(self, trait: str) -> Bools:
         """[P] whether the provider itself carries the trait."""
-        return self.traits.get(trait, np.zeros(len(self.uuids), dtype=np.bool_))
+        mask = self.rules.traits.get(trait)
+        return np.zeros(len(self.uuids), dtype=np.bool_) if mask is None else mask[self.trees.rows]
 
     def in_any_aggregate(self, aggregates: Iterable[str]) -> Bools:
         """[P] whether the provider itself is in one of the aggregates."""
         found = np.zeros(len(self.uuids), dtype=np.bool_)
         for uuid in aggregates:
-            found |= self.aggregates.get(uuid, found)
+            members = self.rules.aggregates.get(uuid)
+            if members is not None:
+                found |= np.isin(self.trees.rows, members)
         return found
 
-    def per_host(self, amounts: Ints, count: int) -> Ints:
-        """[H, ...] sums of [P, ...] over all providers that each of `count` hosts may use."""
-        row, position, _ = self.accessible
-        found = np.zeros((count, *amounts.shape[1:]), dtype=np.int64)
-        np.add.at(found, row, amounts[position])
-        return found
+    def per_host(self, own: Ints, lent: Ints, count: int) -> Ints:
+        """[H] sums over what each of `count` hosts may use: own [P] providers and lent ones [P]."""
+        trees = self.trees
+        found = np.zeros(count + 1, dtype=np.int64)  # the last is for providers of no host
+        np.add.at(found, trees.host, own)
+        if len(trees.lender):
+            np.add.at(found, trees.borrower, lent[trees.lender])
+        return found[:-1]
 
     def with_places(self, places: Iterable[Mapping[str, Amounts]]) -> Devices:
         """The devices after these amounts by provider UUID were taken from `free`."""
@@ -127,7 +215,7 @@ class Devices:
 
     def without_bookings(self) -> Devices:
         """The devices with all capacity free."""
-        return replace(self, free=self.capacity)
+        return replace(self, free=self.capacity, emptied=True)
 
 
 def classes_of(roles: Iterable[Role]) -> tuple[str, ...]:
@@ -148,117 +236,91 @@ def devices_of(
     `hosts` are [H] rows in the snapshot; free capacity counts up to `max_free`.
     """
     classes = classes_of(request.every_choice)
-    row_of_host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
-    row_of_host[hosts] = np.arange(len(hosts))
-    pairs = sharing(snapshot)
     grouped = any(role.groups or role.of_one_provider for role in request.every_choice)
-    if not grouped and not _outside_hosts(snapshot, classes, row_of_host, pairs):
+    if not grouped and not _outside_hosts(snapshot, classes, hosts, sharing(snapshot)):
         return None
-    host = row_of_host[snapshot.root]
-    lends = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    lends[pairs.lender] = True
-    kept = _relevant(snapshot, request, classes) & snapshot.alive & ((host >= 0) | lends)
-    rows = np.flatnonzero(kept)
-    position = np.full(len(snapshot.uuids), -1, dtype=np.int64)
-    position[rows] = np.arange(len(rows))
-    matter = (row_of_host[pairs.anchor] >= 0) & kept[pairs.lender]
-    borrower, lender = row_of_host[pairs.anchor[matter]], position[pairs.lender[matter]]
-    order = np.argsort(borrower, kind="stable")
-    words = set(_named_strings(request.every_choice))
+    trees = device_trees(snapshot, request, classes, hosts)
+    capacity, free = amounts_of(snapshot, request, trees.rows, classes, max_free)
+    columns = (snapshot.classes.get(name) for name in classes)
     return Devices(
-        uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
-        host=host[rows],
-        parent=_parents(snapshot, kept, position)[rows],
+        trees=trees,
+        rules=DeviceRules(
+            units=tuple(
+                NO_UNITS
+                if one is None
+                else UnitColumns(one.position, one.min_unit, one.max_unit, one.step_size)
+                for one in columns
+            ),
+            traits=snapshot.traits,
+            aggregates=snapshot.aggregates,
+            words=frozenset(_named_strings(request.every_choice)),
+        ),
         classes=classes,
-        **columns_of(snapshot, request, rows, classes, max_free),
-        traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
-        aggregates={
-            name: np.isin(rows, members)
-            for name, members in snapshot.aggregates.items()
-            if name in words
-        },
-        computing=_computing(snapshot, request)[rows],
-        borrower=borrower[order],
-        lender=lender[order],
+        capacity=capacity,
+        free=free,
     )
 
 
-def _outside_hosts(
-    snapshot: Snapshot, classes: Sequence[str], row_of_host: Ints, pairs: Sharing
-) -> bool:
+def _outside_hosts(snapshot: Snapshot, classes: Sequence[str], hosts: Ints, pairs: Sharing) -> bool:
     """Whether any provider but the hosts, and what servers offer, has any of the classes.
 
     What lends to other hosts is outside these, also if it is a row.
     """
-    outside = row_of_host < 0
+    outside = np.ones(len(snapshot.uuids), dtype=np.bool_)
+    outside[hosts] = False
     outside[list(snapshot.offered_by)] = False
     outside[pairs.lender] = True
     found = (snapshot.classes.get(name) for name in classes)
     return any(bool(outside[one.rows].any()) for one in found if one is not None)
 
 
-def _relevant(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[str]) -> Bools:
-    """[rows] providers with one of the classes, or a trait that a group without resources names."""
-    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    for name in classes:
+def amounts_of(
+    snapshot: Snapshot, request: EnsembleRequest, rows: Rows, classes: Sequence[str], max_free: int
+) -> tuple[Ints, Ints]:
+    """The `capacity` and what is `free` of some providers over the request's period.
+
+    Provider x class; `free` is at most `max_free`, and both are 0 of a class that a provider does
+    not have.
+    """
+    # In memory a class is a row: all that reads them reads a class at a time.
+    capacity, free = (np.zeros((len(classes), len(rows)), dtype=np.int64).T for _ in range(2))
+    for k, name in enumerate(classes):
         columns = snapshot.classes.get(name)
-        if columns is not None:
-            found[columns.rows] = True
-    for group in (one for role in request.every_choice for one in role.groups):
-        if not group.resources:
-            for trait in frozenset().union(*group.required):
-                found |= snapshot.traits.get(trait, found)
-    return found
-
-
-def _computing(snapshot: Snapshot, request: EnsembleRequest) -> Bools:
-    """[rows] `Devices.computing`."""
-    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    if any(role.kind == MemberKind.VOLUME for role in request.every_choice):
-        for name in PROCESSORS & snapshot.classes.keys():
-            rows = snapshot.classes[name].rows
-            while len(rows):
-                found[rows] = True
-                above = snapshot.parent[rows]
-                rows = above[above >= 0]
-    return found
-
-
-def _parents(snapshot: Snapshot, kept: Bools, position: Ints) -> Ints:
-    """[rows] position of the nearest ancestor that is kept, or -1."""
-    above = snapshot.parent.astype(np.int64)
-    # Row -1, no parent, counts as kept: there the loop ends.
-    stays = np.append(kept, True)
-    while not stays[above].all():
-        above = np.where(stays[above], above, np.append(snapshot.parent, -1)[above])
-    return np.append(position, -1)[above]
+        if columns is None:
+            continue
+        peak = snapshot.peak_over(name, request.period, without=request.released)
+        left = np.minimum(columns.capacity - peak, max_free)
+        at = columns.position[rows]
+        there = at >= 0
+        if there.all():
+            free[:, k] = left[at]
+            capacity[:, k] = (left + peak)[at]
+        else:
+            at = at[there]
+            free[there, k] = left[at]
+            capacity[there, k] = (left + peak)[at]
+    return capacity, free
 
 
 def columns_of(
-    snapshot: Snapshot, request: EnsembleRequest, rows: Ints, classes: Sequence[str], max_free: int
+    snapshot: Snapshot, request: EnsembleRequest, rows: Rows, classes: Sequence[str], max_free: int
 ) -> dict[str, Ints]:
     """The `COLUMNS` of some providers over the request's period: provider x class, amounts.
 
     `free` is at most `max_free`; a class that a provider does not have is all 0, in steps of 1.
     """
-    # In memory a class is a row: all that reads them reads a class at a time.
-    found = {name: np.zeros((len(classes), len(rows)), dtype=np.int64).T for name in COLUMNS}
+    found = {name: np.zeros((len(classes), len(rows)), dtype=np.int64).T for name in UNITS}
     found["step_size"] += 1
     for k, name in enumerate(classes):
         columns = snapshot.classes.get(name)
-        if columns is None:
-            continue
-        at = columns.position[rows]
-        there = at >= 0
-        has = slice(None) if there.all() else there
-        at = at[has]
-        peak = snapshot.peak_over(name, request.period, without=request.released)
-        free = np.minimum(columns.capacity[at] - peak[at], max_free)
-        found["capacity"][has, k] = free + peak[at]
-        found["free"][has, k] = free
-        for rule in ("min_unit", "max_unit", "step_size"):
-            found[rule][has, k] = getattr(columns, rule)[at]
-    return found
+        if columns is not None:
+            at = columns.position[rows]
+            there = at >= 0
+            has = slice(None) if there.all() else there
+            for rule in UNITS:
+                found[rule][has, k] = getattr(columns, rule)[at[has]]
+    capacity, free = amounts_of(snapshot, request, rows, classes, max_free)
+    return {"capacity": capacity, "free": free, **found}
 
 
 def _named_strings(roles: Iterable[Role]) -> Iterable[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.engine.devices.tree_judgement import host_feasibility
+from moorage.engine.devices.tree_judgement import TreeFeasibility
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from moorage.engine.devices.host_trees import Devices
     from moorage.engine.devices.slot_requirements import RoleRequirements
     from moorage.engine.devices.tree_assignment import Assignment
-    from moorage.engine.devices.tree_judgement import Counts, HostFeasibility
+    from moorage.engine.devices.tree_judgement import Counts
 
     Ints: TypeAlias = NDArray[np.int64]
 
 BUDGET: Final = 20_000
 """Assignments tried at most, where hosts use the same sharing providers."""
-MAX_COUNTED: Final = 8
-"""Up to here `max_members` is exact; a host that can serve this many may serve any number."""
 
 Load: TypeAlias = "tuple[tuple[tuple[int, int], int], ...]"
 """((position, class number), amount) pairs taken from sharing providers."""
@@ -61,31 +59,14 @@ class Proof:
     requirements: tuple[RoleRequirements, ...]
     """Per role of the problem."""
     host_count: int
-    _cache: dict[Counts, HostFeasibility] = field(default_factory=dict)
+    _cache: dict[Counts, TreeFeasibility] = field(default_factory=dict)
 
-    def feasibility(self, counts: Counts) -> HostFeasibility:
+    def feasibility(self, counts: Counts) -> TreeFeasibility:
         """The hosts that could serve this many members of each role."""
         found = self._cache.get(counts)
         if found is None:
-            found = host_feasibility(self.devices, self.requirements, counts, self.host_count)
+            found = TreeFeasibility(self.devices, self.requirements, counts)
             self._cache[counts] = found
-        return found
-
-    def single_role(self, role: int, count: int) -> HostFeasibility:
-        """The hosts that could serve this many members of one role, and no others."""
-        return self.feasibility(tuple(count * (role == r) for r in range(len(self.requirements))))
-
-    def max_members(self, role: int, members: int) -> Ints:
-        """[H] upper bound of the members of the role that each host could serve."""
-        found = np.zeros(self.host_count, dtype=np.int64)
-        for count in range(1, min(members, MAX_COUNTED) + 1):
-            judged = self.single_role(role, count)
-            serves = judged.feasible | judged.undecided
-            found += serves
-            if not serves.any():
-                return found
-        if members > MAX_COUNTED:
-            found[found == MAX_COUNTED] = members
         return found
 
     def assign(self, role_of: Ints, moving: Ints, rows: Ints) -> DeviceAssignment:
@@ -101,11 +82,11 @@ class Proof:
         ways: dict[int, tuple[Assignment, ...]] = {}
         for host, members in standing.items():
             members.sort(key=lambda m: (int(role_of[m]), m))
-            judged = self.feasibility(self.counts(role_of, members))
-            if judged.feasible[host]:
-                ways[host] = judged.assignments(host)
+            judged = self.feasibility(self.counts(role_of, members)).host(host)
+            if judged.ways:
+                ways[host] = judged.ways
             else:
-                refused.append(DeviceConflict((host,), bool(judged.undecided[host])))
+                refused.append(DeviceConflict((host,), judged.undecided))
         if refused:
             return DeviceAssignment({}, tuple(refused))
         roles = {host: [int(role_of[m]) for m in standing[host]] for host in standing}
@@ -133,7 +114,7 @@ class Proof:
         load: dict[tuple[int, int], int] = {}
         for role, picks in zip(roles, choice, strict=True):
             for slot, provider in zip(self.requirements[role].slots, picks, strict=True):
-                if self.devices.lends[provider]:
+                if self.devices.trees.lends[provider]:
                     for k, amount in slot.amounts:
                         load[provider, k] = load.get((provider, k), 0) + amount
         return tuple(sorted(load.items()))

@@ -113,8 +113,10 @@ def _own_slots(
     by_root = by_itself | _root_in_every(devices, role.member_of, host_aggregates)
     for name, amount in sorted(role.resources.items()):
         k = devices.classes.index(name)
-        gives = allowed & obeys_units(devices, k, amount)
-        yield Slot("", ((k, amount),), gives & by_root, gives & by_itself, f"{amount} {name}")
+        own = lends = allowed & obeys_units(devices, k, amount)
+        if role.member_of:
+            own, lends = own & by_root, lends & by_itself
+        yield Slot("", ((k, amount),), own, lends, f"{amount} {name}")
 
 
 def _group(group: Group, devices: Devices) -> Slot:
@@ -146,7 +148,7 @@ def _whole(role: Role, devices: Devices) -> Slot:
         member_of=role.member_of,
     )
     slot = _group(one, devices)
-    own = slot.own & ~devices.computing if role.kind == MemberKind.VOLUME else slot.own
+    own = slot.own & ~devices.trees.computing if role.kind == MemberKind.VOLUME else slot.own
     return replace(slot, own=own, lends=np.zeros_like(own))
 
 
@@ -172,19 +174,20 @@ def _root_in_every(
     devices: Devices, member_of: tuple[frozenset[str], ...], host_aggregates: Mapping[str, Bools]
 ) -> Bools:
     """[P] whether the root of the provider's tree is in an aggregate of every set."""
-    found: Bools = devices.host >= 0
+    found: Bools = devices.trees.host >= 0
     for any_of in member_of:
         masks = [
             np.append(host_aggregates[uuid], False) for uuid in any_of if uuid in host_aggregates
         ]
         found = found & reduce(
-            np.logical_or, (m[devices.host] for m in masks), np.zeros_like(found)
+            np.logical_or, (m[devices.trees.host] for m in masks), np.zeros_like(found)
         )
     return found
 
 
 def obeys_units(devices: Devices, k: int, amount: int) -> Bools:
     """[P] whether the amount obeys the provider's min_unit, max_unit and step_size."""
-    obeys: Bools = (devices.min_unit[:, k] <= amount) & (devices.max_unit[:, k] >= amount)
-    obeys &= amount % devices.step_size[:, k] == 0
+    obeys: Bools = devices.unit_rule("min_unit", k) <= amount
+    obeys &= devices.unit_rule("max_unit", k) >= amount
+    obeys &= amount % devices.unit_rule("step_size", k) == 0
     return obeys

@@ -8,7 +8,8 @@ what is requested, so that loaded fleets have few classes too.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -22,81 +23,127 @@ from moorage.engine.devices.tree_assignment import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from moorage.engine.devices.device_trees import DeviceTrees
     from moorage.engine.devices.host_trees import Devices
     from moorage.engine.devices.slot_requirements import RoleRequirements
     from moorage.engine.devices.tree_assignment import Assignment
 
-    Ints: TypeAlias = NDArray[np.int64]
+    Ints: TypeAlias = NDArray[np.integer]
     Bools: TypeAlias = NDArray[np.bool_]
 
 Counts: TypeAlias = "tuple[int, ...]"
 """Per role: how many members are on one host."""
 
 _NONE: Final[tuple[Assignment, ...]] = ()
+_PARENT, _LENDER = -2, -1
+"""Columns of `_Entries.features`, from the end."""
+_FACTOR: Final = np.int64(6_364_136_223_846_793_005)
+"""Makes one number of a provider's features, wrapping around."""
 
 
-@dataclass(frozen=True, eq=False)
-class HostFeasibility:
-    """Per host whether its devices can serve the members, and the assignments."""
+@dataclass(frozen=True, slots=True)
+class TreeAnswer:
+    """Whether the devices of a class of equal trees can serve some members."""
 
-    feasible: Bools
-    """[H] hosts that can serve them, with their sharing providers."""
-    undecided: Bools
-    """[H] hosts whose search exceeded its budget; these are not in `feasible`."""
-    _class_of: Ints
-    _assignments: tuple[tuple[Assignment, ...], ...]
-    _start: Ints
-    _position: Ints
+    ways: tuple[Assignment, ...]
+    """The assignments: per member (role by role), per slot, the number of the provider."""
+    undecided: bool = False
+    """Whether the search exceeded its budget; then there are no ways."""
 
-    def assignments(self, host: int) -> tuple[Assignment, ...]:
-        """The host's assignments: per member (role by role), per slot, the provider's position."""
-        positions = self._position[int(self._start[host]) :]
-        return tuple(
-            tuple(tuple(int(positions[at]) for at in member) for member in way)
-            for way in self._assignments[int(self._class_of[host])]
+    @property
+    def serves(self) -> bool:
+        """Whether they can serve them, or may."""
+        return bool(self.ways) or self.undecided
+
+
+@dataclass(frozen=True, slots=True)
+class HostAnswer:
+    """Whether a host's devices, with its sharing providers, can serve some members."""
+
+    ways: tuple[Assignment, ...]
+    """The assignments: per member (role by role), per slot, the provider's position."""
+    undecided: bool
+
+    @property
+    def refused(self) -> bool:
+        """Whether it is proved that they cannot."""
+        return not self.ways and not self.undecided
+
+
+class TreeFeasibility:
+    """Which hosts could serve some members of each role, if no others were placed."""
+
+    def __init__(
+        self, devices: Devices, requirements: Sequence[RoleRequirements], counts: Counts
+    ) -> None:
+        """Judge so many members of each role; hosts are looked at when they are asked for."""
+        pairs = zip(requirements, counts, strict=True)
+        self._devices = devices
+        self._roles = [(one, n) for one, n in pairs if n]
+        self._answers: dict[bytes, TreeAnswer] = {}
+
+    def host(self, row: int) -> HostAnswer:
+        """The answer for one host."""
+        entries = _entries(self._devices, self._roles, np.array([row]))
+        ((_, answer),) = _judged(entries, 1, self._answers)
+        positions = entries.position.tolist()
+        return HostAnswer(
+            tuple(
+                tuple(tuple(positions[at] for at in member) for member in way)
+                for way in answer.ways
+            ),
+            answer.undecided,
         )
 
+    def refused(self, hosts: int) -> Ints:
+        """Rows, of so many hosts, for which it is proved that they cannot serve them."""
+        entries = _entries(self._devices, self._roles, np.arange(hosts))
+        judged = _judged(entries, hosts, self._answers)
+        return np.array([row for row, one in judged if not one.serves], dtype=np.int64)
 
-def host_feasibility(
-    devices: Devices, requirements: Sequence[RoleRequirements], counts: Counts, hosts: int
-) -> HostFeasibility:
-    """Decide for every host whether it could serve these members if no others were placed."""
-    roles = [(one, n) for one, n in zip(requirements, counts, strict=True) if n]
-    entries = _entries(devices, roles)
-    ends = np.searchsorted(entries.row, np.arange(hosts), side="right")
-    starts = np.searchsorted(entries.row, np.arange(hosts), side="left")
-    width = entries.features.shape[1] * entries.features.itemsize
-    text = entries.features.tobytes()
-    number: dict[bytes, int] = {}
-    class_of = np.empty(hosts, dtype=np.int64)
-    first: list[tuple[int, int]] = []
-    for host, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        key = text[start * width : end * width]
-        known = number.setdefault(key, len(first))
-        if known == len(first):
-            first.append((start, end))
-        class_of[host] = known
-    found, unsure = [], []
-    for start, end in first:
-        try:
-            found.append(tuple(picks for _, picks in assignments(entries.pattern(start, end))))
-            unsure.append(False)
-        except BudgetExceeded:
-            found.append(_NONE)
-            unsure.append(True)
-    serves = np.array([bool(one) for one in found], dtype=np.bool_)
-    return HostFeasibility(
-        feasible=serves[class_of] if hosts else np.zeros(0, dtype=np.bool_),
-        undecided=np.array(unsure, dtype=np.bool_)[class_of] if hosts else np.zeros(0, np.bool_),
-        _class_of=class_of,
-        _assignments=tuple(found),
-        _start=starts,
-        _position=entries.position,
-    )
+
+def serving(
+    devices: Devices,
+    requirements: RoleRequirements,
+    count: int,
+    hosts: Ints,
+    answers: dict[tuple[int, bytes], bool],
+) -> Bools:
+    """[n] which of some hosts (rows, ascending) may serve so many members of one role alone.
+
+    `answers` has what is known of trees for this role, and is added to.
+    """
+    entries = _entries(devices, [(requirements, count)], hosts).in_any_order()
+    found = np.empty(len(hosts), dtype=np.bool_)
+    for number, (start, end) in enumerate(entries.bounds(len(hosts))):
+        key = count, entries.text(start, end)
+        known = answers.get(key)
+        if known is None:
+            known = answers[key] = _answer(entries, start, end).serves
+        found[number] = known
+    return found
+
+
+def _judged(
+    entries: _Entries, hosts: int, answers: dict[bytes, TreeAnswer]
+) -> Iterator[tuple[int, TreeAnswer]]:
+    for number, (start, end) in enumerate(entries.bounds(hosts)):
+        key = entries.text(start, end)
+        known = answers.get(key)
+        if known is None:
+            known = answers[key] = _answer(entries, start, end)
+        yield number, known
+
+
+def _answer(entries: _Entries, start: int, end: int) -> TreeAnswer:
+    try:
+        return TreeAnswer(tuple(picks for _, picks in assignments(entries.pattern(start, end))))
+    except BudgetExceeded:
+        return TreeAnswer(_NONE, undecided=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +151,40 @@ class _Entries:
     """The providers that can serve any slot, host by host, with the features that are compared."""
 
     requirements: list[tuple[RoleRequirements, int]]
-    row: Ints
+    number: Ints
+    """[E] index of the host, ascending."""
     position: Ints
     features: Ints
     """[E, ...] serves per slot; traits per required set; free; max amount; parent; lender."""
     classes: tuple[int, ...]
+
+    def bounds(self, hosts: int) -> Iterator[tuple[int, int]]:
+        """First entry of each of so many hosts, and the one after its last."""
+        ends = np.cumsum(np.bincount(self.number, minlength=hosts)).tolist()
+        return zip((0, *ends), ends, strict=False)
+
+    def in_any_order(self) -> _Entries:
+        """The same, equal for trees that differ only in the order of their providers.
+
+        Which provider is meant is then lost.
+        """
+        if not len(self.features) or (self.features[:, _PARENT] >= 0).any():
+            return self
+        # Any number that equal features have in common will do: others only make one class two.
+        mark = self.features @ (_FACTOR ** np.arange(self.features.shape[1]))
+        return replace(self, features=self.features[np.lexsort((mark, self.number))])
+
+    def text(self, start: int, end: int) -> bytes:
+        """What trees with equal features have in common."""
+        return self._text[start * self._width : end * self._width]
+
+    @cached_property
+    def _text(self) -> bytes:
+        return self.features.tobytes()
+
+    @cached_property
+    def _width(self) -> int:
+        return int(self.features.shape[1]) * self.features.itemsize
 
     def pattern(self, start: int, end: int) -> Pattern:
         """The pattern of the tree with these entries."""
@@ -122,7 +198,9 @@ class _Entries:
             pattern_slots = tuple(
                 PatternSlot(
                     tuple((local[k], amount) for k, amount in one.amounts),
-                    tuple(sorted(_givers(table, slot + n), key=lambda p: (table[p][-1] >= 0, p))),
+                    tuple(
+                        sorted(_givers(table, slot + n), key=lambda p: (table[p][_LENDER] >= 0, p))
+                    ),
                     bool(one.group),
                 )
                 for n, one in enumerate(one_role.slots)
@@ -146,8 +224,8 @@ class _Entries:
         return Pattern(
             free=tuple(tuple(line[at : at + width]) for line in table),
             max_amount=tuple(tuple(line[at + width : at + 2 * width]) for line in table),
-            parent=tuple(line[-2] for line in table),
-            lender=tuple(line[-1] for line in table),
+            parent=tuple(line[_PARENT] for line in table),
+            lender=tuple(line[_LENDER] for line in table),
             roles=tuple(roles),
         )
 
@@ -156,13 +234,21 @@ def _givers(table: list[list[int]], column: int) -> list[int]:
     return [at for at, line in enumerate(table) if line[column]]
 
 
-def _entries(devices: Devices, roles: list[tuple[RoleRequirements, int]]) -> _Entries:
-    row, position, borrowed = devices.accessible
+def _entries(devices: Devices, roles: list[tuple[RoleRequirements, int]], hosts: Ints) -> _Entries:
+    """The entries of some hosts (rows, ascending)."""
+    trees = devices.trees
+    at = trees.entries_of(hosts)
+    every_row, every_position, is_borrowed = trees.accessible
+    row, position, borrowed = every_row[at], every_position[at], is_borrowed[at]
     slots = [slot for one, _ in roles for slot in one.slots]
-    demand, largest, step = _total_demand(roles)
+    demand, largest, step = total_demand(roles)
     classes = tuple(sorted(demand))
-    room = _whole(devices.free, position, classes, demand, step)
-    most = np.minimum(room, _whole(devices.max_unit, position, classes, largest, step))
+    room = np.empty((len(position), len(classes)), dtype=np.int64)
+    most = np.empty_like(room)
+    for n, k in enumerate(classes):
+        room[:, n] = whole(devices.free[position, k], demand[k], step[k]) * step[k]
+        unit = devices.unit_rule("max_unit", k, position)
+        most[:, n] = np.minimum(room[:, n], whole(unit, largest[k], step[k]) * step[k])
     gives = np.zeros((len(row), len(slots)), dtype=np.int64)
     for number, slot in enumerate(slots):
         mask = np.where(borrowed, slot.lends[position], slot.own[position])
@@ -174,14 +260,14 @@ def _entries(devices: Devices, roles: list[tuple[RoleRequirements, int]]) -> _En
     room, most, gives = room[kept], most[kept], gives[kept]
     carries = [mask[position][:, None] for one, _ in roles for mask in one.required]
     deep = any(one.subtrees or one.beside for one, _ in roles)
-    parent = _parents(devices, row, position, borrowed) if deep else np.full(len(row), -1)
-    lender = np.where(devices.lends[position], position, -1)
+    parent = _parents(trees, row, position, borrowed) if deep else np.full(len(row), -1)
+    lender = np.where(trees.lends[position], position, -1)
     columns = [gives, *carries, room, most, parent[:, None], lender[:, None]]
     features = np.ascontiguousarray(np.hstack(columns).astype(np.int64))
-    return _Entries(roles, row, position, features, classes)
+    return _Entries(roles, hosts.searchsorted(row), position, features, classes)
 
 
-def _total_demand(
+def total_demand(
     roles: list[tuple[RoleRequirements, int]],
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
     """Per class: what all request, the most that one member requests, the common divisor."""
@@ -200,26 +286,18 @@ def _total_demand(
     return demand, largest, step
 
 
-def _whole(
-    values: Ints,
-    position: Ints,
-    classes: tuple[int, ...],
-    most: dict[int, int],
-    step: dict[int, int],
-) -> Ints:
-    """[E, classes] values rounded down to steps and capped at `most`."""
-    found = np.zeros((len(position), len(classes)), dtype=np.int64)
-    for n, k in enumerate(classes):
-        found[:, n] = np.clip(values[position, k], 0, most[k]) // step[k] * step[k]
+def whole(values: Ints, most: int, step: int) -> Ints:
+    """[n] how many whole steps there are in values, up to `most`."""
+    found: Ints = np.clip(values, 0, most) // step
     return found
 
 
-def _parents(devices: Devices, row: Ints, position: Ints, borrowed: Bools) -> Ints:
+def _parents(trees: DeviceTrees, row: Ints, position: Ints, borrowed: Bools) -> Ints:
     """[E] index among the host's entries of the nearest ancestor that is an entry, or -1."""
     own = np.flatnonzero(~borrowed)
-    entry = np.full(len(devices.uuids) + 1, -1, dtype=np.int64)
+    entry = np.full(len(trees.uuids) + 1, -1, dtype=np.int64)
     entry[position[own]] = own
-    parent = np.append(devices.parent, -1)
+    parent = np.append(trees.parent, -1)
     above = parent[position[own]]
     while True:
         lost = (above >= 0) & (entry[above] < 0)

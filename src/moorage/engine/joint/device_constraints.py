@@ -6,17 +6,15 @@ impossible; what they allow is proved for each placement found (`proved_solve`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from moorage.engine.devices.proof import Proof
-from moorage.engine.devices.slot_requirements import (
-    lending_nothing,
-    obeys_units,
-    role_requirements,
-)
+from moorage.engine.devices.role_capacity import RoleCapacity, role_capacity, role_rules
+from moorage.engine.devices.role_filters import DEVICES, with_room
+from moorage.engine.devices.slot_requirements import lending_nothing
 from moorage.engine.joint.device_cuts import pool_cuts
 
 if TYPE_CHECKING:
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Role
     from moorage.engine.devices.host_trees import Devices
+    from moorage.engine.devices.role_capacity import RoleRules
     from moorage.engine.devices.slot_requirements import Slot
     from moorage.engine.joint.terrain import Terrain
     from moorage.policies.primitives import Cut
@@ -33,17 +32,18 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
-DEVICES = "devices"
-"""Reason id of hosts that have each device of a role, but not all of them for one member."""
-
 
 @dataclass(frozen=True, eq=False)
 class DeviceConstraints:
     """Constraints for R roles and H hosts, as X columns besides the terrain's classes."""
 
     proof: Proof
-    unrestricted: Proof
-    """The same where no provider is closed to any role."""
+    rules: tuple[RoleRules, ...]
+    """[R]"""
+    unrestricted: tuple[RoleCapacity, ...]
+    """[R] where no provider is closed to any role."""
+    restricted: tuple[RoleCapacity, ...]
+    """[R] without those that are closed; the same if none is."""
     demand: Ints
     """[R, X]"""
     free: Ints
@@ -65,53 +65,72 @@ def device_constraints(
     `moving` has, by role, how many of its members are to be placed; `closed` the UUIDs of providers
     that may not be used for it.
     """
-    wishes = tuple(role_requirements(role, devices, terrain.aggregates) for role in roles)
-    proof = unrestricted = Proof(devices, wishes, terrain.host_count)
-    shut = [_positions(devices, closed[role.name]) & devices.lends for role in roles]
+    hosts = terrain.host_count
+    counts = [moving.get(role.name, 0) for role in roles]
+    rules = tuple(role_rules(role, devices, terrain.aggregates, hosts) for role in roles)
+    restricted = unrestricted = tuple(
+        role_capacity(role, one, devices, hosts, count)
+        for role, one, count in zip(roles, rules, counts, strict=True)
+    )
+    wishes = [
+        replace(one.requirements, role=role.name) for role, one in zip(roles, rules, strict=True)
+    ]
+    shut = [_positions(devices, closed[role.name]) & devices.trees.lends for role in roles]
     if any(mask.any() for mask in shut):
-        pairs = zip(wishes, shut, strict=True)
-        restricted = tuple(lending_nothing(one, mask) for one, mask in pairs)
-        proof = Proof(devices, restricted, terrain.host_count)
-    counts = [proof.max_members(r, moving.get(role.name, 0)) for r, role in enumerate(roles)]
+        wishes = [lending_nothing(one, mask) for one, mask in zip(wishes, shut, strict=True)]
+        restricted = tuple(
+            RoleCapacity.unknown(one, devices.trees, hosts).renewed(devices, count)
+            for one, count in zip(wishes, counts, strict=True)
+        )
+    proof = Proof(devices, tuple(wishes), hosts)
     demand = [np.eye(len(roles), dtype=np.int64)]
-    free = [np.array(counts, dtype=np.int64).reshape(len(roles), -1).T]
+    most = [one.max_members(count) for one, count in zip(restricted, counts, strict=True)]
+    free = [np.array(most, dtype=np.int64).reshape(len(roles), -1).T]
     names = [f"places for {role.name}" for role in roles]
-    if sum(bool(moving.get(role.name)) for role in roles) > 1:
+    if sum(map(bool, counts)) > 1:
         for name, needs, has in _slot_columns(proof):
             demand.append(needs[:, None])
             free.append(has[:, None])
             names.append(name)
     return DeviceConstraints(
         proof=proof,
+        rules=rules,
         unrestricted=unrestricted,
+        restricted=restricted,
         demand=np.hstack(demand),
-        free=np.hstack(free) if terrain.host_count else np.zeros((0, len(names)), dtype=np.int64),
+        free=np.hstack(free) if hosts else np.zeros((0, len(names)), dtype=np.int64),
         names=tuple(names),
         cuts=tuple(pool_cuts(proof, moving)),
     )
 
 
-def empty_proof(constraints: DeviceConstraints) -> Proof:
-    """The proof for the same roles and devices with all capacity free, and nothing closed."""
-    proof = constraints.unrestricted
-    return Proof(proof.devices.without_bookings(), proof.requirements, proof.host_count)
-
-
-def device_filters(
-    role: Role, number: int, constraints: DeviceConstraints
-) -> Iterator[tuple[str, Bools]]:
-    """The filters of hosts for the role alone, nothing closed: reason id and mask [H]."""
-    proof = constraints.unrestricted
-    found = _HostMasks(proof)
+def device_filters(number: int, constraints: DeviceConstraints) -> Iterator[tuple[str, Bools]]:
+    """The filters of hosts for one role alone, nothing closed: reason id and mask [H]."""
+    proof, rules = constraints.proof, constraints.rules[number]
     each = np.ones(proof.host_count, dtype=np.bool_)
     for reason, mask in (
-        *found.of_role(role),
-        *(one for slot in proof.requirements[number].slots for one in found.of_slot(slot)),
+        *rules.filters.own,
+        *rules.filters.slots,
+        *with_room(rules.requirements, rules.filters, proof.devices, proof.host_count),
     ):
         each &= mask
         yield reason, mask
     # Hosts that fail a filter above are not rejected a second time.
-    yield DEVICES, _serves_one(proof, number) | ~each
+    yield DEVICES, constraints.unrestricted[number].serves_one | ~each
+
+
+def filters_without_size(
+    number: int, constraints: DeviceConstraints
+) -> tuple[tuple[str, Bools], ...]:
+    """The filters of hosts for a role without resources of its own: reason id and mask [H]."""
+    return constraints.rules[number].filters.sizeless
+
+
+def serves_when_empty(role: Role, number: int, constraints: DeviceConstraints) -> Bools:
+    """[H] hosts that could serve one member of a role with all capacity free, nothing closed."""
+    proof, rules = constraints.proof, constraints.rules[number]
+    empty = proof.devices.without_bookings()
+    return role_capacity(role, rules, empty, proof.host_count, 1).serves_one
 
 
 def lending_closed(
@@ -120,22 +139,16 @@ def lending_closed(
     """The keys of `closed` with a provider that lends to hosts of other trees."""
     devices = constraints.proof.devices
     return frozenset(
-        key for key, uuids in closed.items() if (_positions(devices, uuids) & devices.lends).any()
+        key
+        for key, uuids in closed.items()
+        if (_positions(devices, uuids) & devices.trees.lends).any()
     )
 
 
 def with_lenders_closed(number: int, constraints: DeviceConstraints) -> Bools:
     """[H] hosts that serve one member of a role, or would not with all lenders open."""
-    proof, unrestricted = constraints.proof, constraints.unrestricted
-    if proof is unrestricted:
-        return np.ones(proof.host_count, dtype=np.bool_)
-    return _serves_one(proof, number) | ~_serves_one(unrestricted, number)
-
-
-def _serves_one(proof: Proof, number: int) -> Bools:
-    """[H] hosts that may serve one member of a role, by number."""
-    alone = proof.single_role(number, 1)
-    return alone.feasible | alone.undecided
+    serves_one = constraints.unrestricted[number].serves_one
+    return constraints.restricted[number].serves_one | ~serves_one
 
 
 def _positions(devices: Devices, uuids: frozenset[str]) -> Bools:
@@ -145,94 +158,38 @@ def _positions(devices: Devices, uuids: frozenset[str]) -> Bools:
     return found
 
 
-def filters_without_size(
-    role: Role, constraints: DeviceConstraints, aggregates: Mapping[str, Bools]
-) -> Iterator[tuple[str, Bools]]:
-    """The filters of hosts for a role without resources of its own: reason id and mask [H].
-
-    Some provider of the host, or shared with it, has a trait of each set; one of them, or the host,
-    is in an aggregate of each. `aggregates` are those of hosts.
-    """
-    if role.resources or role.of_one_provider:
-        return
-    found, devices = _HostMasks(constraints.proof), constraints.proof.devices
-    for any_of in role.required:
-        gives = np.logical_or.reduce([devices.has_trait(trait) for trait in any_of])
-        yield f"trait:{'|'.join(sorted(any_of))}", found.any_of(gives, gives)
-    for any_of in role.member_of:
-        gives = devices.in_any_aggregate(any_of)
-        roots = [aggregates[uuid] for uuid in any_of if uuid in aggregates]
-        yield "aggregate", np.logical_or.reduce([found.any_of(gives, gives), *roots])
-
-
-class _HostMasks:
-    """Turns masks over devices into masks over hosts: whether a usable provider is in them."""
-
-    def __init__(self, proof: Proof) -> None:
-        self._devices = proof.devices
-        self._hosts = proof.host_count
-        self._row, self._position, self._borrowed = proof.devices.accessible
-
-    def any_of(self, own: Bools, lends: Bools) -> Bools:
-        """[H] whether a provider of the host is in `own` [P], or one that it may use in `lends`."""
-        passes = np.where(self._borrowed, lends[self._position], own[self._position])
-        found = np.zeros(self._hosts, dtype=np.bool_)
-        found[self._row[passes]] = True
-        return found
-
-    def of_role(self, role: Role) -> Iterator[tuple[str, Bools]]:
-        """Unit rules, traits and aggregates of the member's own resources."""
-        devices = self._devices
-        has = {
-            name: devices.max_unit[:, devices.classes.index(name)] > 0 for name in role.resources
-        }
-        for name, amount in role.resources.items():
-            obeys = obeys_units(devices, devices.classes.index(name), amount)
-            yield f"unit:{name}", self.any_of(obeys, obeys)
-        if not has:
-            return
-        for any_of in role.required:
-            gives = np.logical_or.reduce([*has.values()]) & np.logical_or.reduce(
-                [devices.has_trait(trait) for trait in any_of]
-            )
-            yield f"trait:{'|'.join(sorted(any_of))}", self.any_of(gives, gives)
-        for trait in sorted(role.forbidden):
-            for mask in has.values():
-                free_of = mask & ~devices.has_trait(trait)
-                yield f"forbidden:{trait}", self.any_of(free_of, free_of)
-
-    def of_slot(self, slot: Slot) -> Iterator[tuple[str, Bools]]:
-        """Whether a provider may serve the slot, and whether one has enough free."""
-        reason = f"{DEVICES}:{slot.group}" if slot.group else "aggregate"
-        able = self.any_of(slot.own, slot.lends)
-        yield reason, able
-        for k, amount in slot.amounts:
-            room = self._devices.free[:, k] >= amount
-            name = self._devices.classes[k]
-            yield f"capacity:{name}", self.any_of(slot.own & room, slot.lends & room) | ~able
-
-
 def _slot_columns(proof: Proof) -> Iterator[tuple[str, Ints, Ints]]:
     """Columns per slot and class: name, demand [R], and [H] what its providers have free.
 
     The demand counts all slots that only these providers may serve.
     """
-    row, position, borrowed = proof.devices.accessible
+    devices = proof.devices
     slots = [(r, slot) for r, one in enumerate(proof.requirements) for slot in one.slots]
-    seen: set[tuple[int, bytes, bytes]] = set()
-    for _, slot in slots:
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    # Slots with the same providers have the same number.
+    number = [numbers.setdefault(_givers(slot), len(numbers)) for _, slot in slots]
+    within: dict[tuple[int, int], bool] = {}
+    seen: set[tuple[int, int]] = set()
+    for mine, (_, slot) in zip(number, slots, strict=True):
         for k, _ in slot.amounts:
-            key = (k, slot.own.tobytes(), slot.lends.tobytes())
-            if key in seen:
+            if (k, mine) in seen:
                 continue
-            seen.add(key)
+            seen.add((k, mine))
             needs = np.zeros(len(proof.requirements), dtype=np.int64)
-            for r, other in slots:
-                if (other.own & ~slot.own).any() or (other.lends & ~slot.lends).any():
-                    continue
-                needs[r] += sum(amount for c, amount in other.amounts if c == k)
-            able = np.where(borrowed, slot.lends[position], slot.own[position])
-            has = np.zeros(proof.host_count, dtype=np.int64)
-            room = np.maximum(proof.devices.free[position, k], 0)
-            np.add.at(has, row, np.where(able, room, 0))
-            yield f"{proof.devices.classes[k]} for {slot.label}", needs, has
+            for theirs, (r, other) in zip(number, slots, strict=True):
+                pair = theirs, mine
+                if pair not in within:
+                    within[pair] = not (
+                        (other.own & ~slot.own).any() or (other.lends & ~slot.lends).any()
+                    )
+                if within[pair]:
+                    needs[r] += sum(amount for c, amount in other.amounts if c == k)
+            room = np.maximum(devices.free[:, k], 0)
+            has = devices.per_host(
+                np.where(slot.own, room, 0), np.where(slot.lends, room, 0), proof.host_count
+            )
+            yield f"{devices.classes[k]} for {slot.label}", needs, has
+
+
+def _givers(slot: Slot) -> tuple[bytes, bytes]:
+    return slot.own.tobytes(), slot.lends.tobytes()

@@ -60,13 +60,13 @@ def learn_cuts(problem: Problem, proof: Proof, rows: Ints, conflict: DeviceConfl
     host = conflict.hosts[0]
     counts = _minimal_counts(proof, proof.counts(problem.role_of, members), host)
     judged = proof.feasibility(counts)
-    hosts = np.flatnonzero(~judged.feasible & ~judged.undecided)
+    hosts = judged.refused(proof.host_count)
     named = zip(problem.roles, counts, strict=True)
     cut = NeverTogether(
         hosts=frozenset({host, *hosts.tolist()}),
         counts=tuple((role, n) for role, n in named if n),
     )
-    return LearnedCuts((cut,), proved=not judged.undecided[host])
+    return LearnedCuts((cut,), proved=not judged.host(host).undecided)
 
 
 def _minimal_counts(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[int, ...]:
@@ -76,8 +76,7 @@ def _minimal_counts(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[i
         while counts[role] and left:
             left -= 1
             fewer = tuple(n - (r == role) for r, n in enumerate(counts))
-            judged = proof.feasibility(fewer)
-            if judged.feasible[host] or judged.undecided[host]:
+            if not proof.feasibility(fewer).host(host).refused:
                 break
             counts = fewer
     return counts
@@ -181,10 +180,11 @@ def _usable(proof: Proof, k: int, lenders: frozenset[int]) -> Ints:
         for c, amount in slot.amounts:
             if c == k:
                 able |= slot.own & (free >= amount)
-    own = devices.host >= 0
+    host = devices.trees.host
+    own = host >= 0
     own[sorted(lenders)] = False
     found = np.zeros(proof.host_count, dtype=np.int64)
-    np.add.at(found, devices.host[own], np.where(able, free, 0)[own])
+    np.add.at(found, host[own], np.where(able, free, 0)[own])
     return found
 
 
@@ -194,22 +194,24 @@ def _lender_free(proof: Proof, k: int, lenders: frozenset[int]) -> int:
 
 
 def _lenders(proof: Proof, host: int) -> list[int]:
-    devices = proof.devices
-    first, last = np.searchsorted(devices.borrower, [host, host + 1])
-    found: list[int] = devices.lender[first:last].tolist()
+    trees = proof.devices.trees
+    first, last = np.searchsorted(trees.borrower, [host, host + 1])
+    found: list[int] = trees.lender[first:last].tolist()
     return found
 
 
 def _components(proof: Proof, k: int) -> Iterator[tuple[list[int], frozenset[int]]]:
     """Connected components of hosts and the sharing providers of a class."""
-    devices = proof.devices
+    devices, trees = proof.devices, proof.devices.trees
+    if not len(trees.lender):
+        return
     able = np.zeros(len(devices.uuids), dtype=np.bool_)
     for slot in (slot for one in proof.requirements for slot in one.slots):
         if any(c == k for c, _ in slot.amounts):
             able |= slot.lends
     able &= devices.free[:, k] > 0
     hosts_of: dict[int, list[int]] = {}
-    for host, lender in zip(devices.borrower.tolist(), devices.lender.tolist(), strict=True):
+    for host, lender in zip(trees.borrower.tolist(), trees.lender.tolist(), strict=True):
         if able[lender]:
             hosts_of.setdefault(lender, []).append(host)
     groups: list[tuple[set[int], set[int]]] = []

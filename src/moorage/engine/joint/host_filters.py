@@ -12,9 +12,9 @@ from moorage.domain import deadline
 from moorage.engine.joint.alternatives import role_described
 from moorage.engine.joint.device_constraints import (
     device_filters,
-    empty_proof,
     filters_without_size,
     lending_closed,
+    serves_when_empty,
     with_lenders_closed,
 )
 from moorage.engine.joint.problem import mask_of
@@ -137,8 +137,8 @@ def _role_filters(
     yield from _of_server(role, terrain)
     yield from _root_traits(role, terrain)
     if devices is not None:
-        yield from filters_without_size(role, devices, terrain.aggregates)
-        yield from device_filters(role, number, devices)
+        yield from filters_without_size(number, devices)
+        yield from device_filters(number, devices)
         return
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)
@@ -237,9 +237,8 @@ def _eligible(
     masks = [mask for _, mask in (*_of_server(role, terrain), *_root_traits(role, terrain))]
     masks.append(_rows_of_kind(role, terrain))
     if devices is not None:
-        masks += [mask for _, mask in filters_without_size(role, devices, terrain.aggregates)]
-        alone = empty_proof(devices).single_role(number, 1)
-        return _intersection(terrain, [*masks, alone.feasible | alone.undecided])
+        masks += [mask for _, mask in filters_without_size(number, devices)]
+        return _intersection(terrain, [*masks, serves_when_empty(role, number, devices)])
     masks += [mask for _, mask in _traits_and_aggregates(role, terrain)]
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)

@@ -273,11 +273,12 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
 
 
 def _devices(devices: Devices) -> dict[str, object]:
-    computing = devices.computing
+    computing = devices.trees.computing
     return {
         "uuids": list(devices.uuids),
         "classes": list(devices.classes),
-        **{name: getattr(devices, name).tolist() for name in (*_LINKS, *COLUMNS)},
+        **{name: getattr(devices.trees, name).tolist() for name in _LINKS},
+        **{name: getattr(devices, name).tolist() for name in COLUMNS},
         "traits": _rows(devices.traits),
         "aggregates": _rows(devices.aggregates),
         **({"computing": np.flatnonzero(computing).tolist()} if computing.any() else {}),
@@ -289,11 +290,11 @@ _LINKS = ("host", "parent", "borrower", "lender")
 
 def _read_devices(values: Mapping[str, Any]) -> Devices:
     count, shape = len(values["uuids"]), (len(values["uuids"]), len(values["classes"]))
-    return Devices(
+    return Devices.stated(
         uuids=tuple(values["uuids"]),
         classes=tuple(values["classes"]),
-        **{name: np.array(values[name], dtype=np.int64) for name in _LINKS},
-        **{name: np.array(values[name], dtype=np.int64).reshape(shape) for name in COLUMNS},
+        links={name: np.array(values[name], dtype=np.int64) for name in _LINKS},
+        columns={name: np.array(values[name], dtype=np.int64).reshape(shape) for name in COLUMNS},
         traits=_masks(values["traits"], count),
         aggregates=_masks(values["aggregates"], count),
         computing=mask_of(values.get("computing", []), count),

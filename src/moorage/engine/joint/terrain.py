@@ -22,6 +22,7 @@ from moorage.domain.server_providers import OPERATORS
 from moorage.domain.topology import HOST, OWN_LEVELS, SERVER, Level
 from moorage.engine.devices.host_trees import columns_of, devices_of
 from moorage.engine.joint.member_bookings import staying_allocations
+from moorage.engine.joint.terrain_rows import levels_of_rows, rows_by_name, terrain_rows
 from moorage.engine.state.domains import domains_at, domains_at_first_of
 from moorage.engine.state.server_locations import usable_servers
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Topology
     from moorage.engine.devices.host_trees import Devices
     from moorage.engine.joint.member_bookings import Allocations
+    from moorage.engine.joint.terrain_rows import TerrainRows
     from moorage.engine.state.domains import Domains
     from moorage.engine.state.owners import Forbids
     from moorage.engine.state.snapshot import Snapshot
@@ -101,7 +103,7 @@ class Terrain:
     """Cache of levels with `or_below`; bookings do not change them."""
     _lists: dict[Level, list[int]] = field(default_factory=dict, repr=False)
     """Cache of `domain_list`."""
-    _hosts: _Hosts | None = field(default=None, repr=False)
+    _hosts: TerrainRows | None = field(default=None, repr=False)
     """What later snapshots with these hosts know of them as well."""
 
     @property
@@ -182,7 +184,7 @@ class Terrain:
     @cached_property
     def row_of(self) -> Mapping[str, int]:
         """Host name or UUID -> row."""
-        return _rows_by_name(self.uuids, self.names) if self._hosts is None else self._hosts.row_of
+        return rows_by_name(self.uuids, self.names) if self._hosts is None else self._hosts.row_of
 
     def rows_named(self, name: str) -> Bools:
         """[H] rows at what a name or UUID means: a host, a domain of any tree, an aggregate.
@@ -268,11 +270,11 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         or any(one.type in KEEPING for one in request.policies)
         or bool(request.references)
     )
-    hosts = _hosts(snapshot, _servers(snapshot, request, usable), pools=pools)
+    hosts = terrain_rows(snapshot, _servers(snapshot, request, usable), pools=pools)
     rows = hosts.rows
     words = set(_named_strings(request)) | ({SHARING_TRAIT} if pools else set())
     topology = snapshot.topology
-    devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
+    devices = devices_of(snapshot, request, rows, MOST_FREE)
     classes = tuple(sorted({name for role in request.every_choice for name in role.resources}))
     columns: dict[str, Any] = (
         {"classes": classes, **columns_of(snapshot, request, rows, classes, MOST_FREE)}
@@ -290,7 +292,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             if name in words
         },
         topology=topology,
-        levels=hosts.levels or _levels_of_rows(snapshot, rows),
+        levels=hosts.levels or levels_of_rows(snapshot, rows),
         occupants_of=_occupants(snapshot, rows, request.period),
         occupied=lambda forbids, without: snapshot.roots_with(
             forbids, request.period, without=without
@@ -305,17 +307,6 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     )
 
 
-def _levels_of_rows(
-    snapshot: Snapshot, rows: Ints, *, servers: bool = True
-) -> Mapping[Level, tuple[Ints, tuple[str, ...]]]:
-    """`Terrain.levels` of these rows of the snapshot; `servers`: some are of server providers."""
-    domains = snapshot.domains if servers else snapshot.domains_of_hosts
-    return {
-        level: (domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
-        for level in snapshot.topology.every_level
-    }
-
-
 def level_columns(
     topology: Topology, names: Sequence[str], standing_on: Ints | None = None
 ) -> dict[Level, tuple[Ints, tuple[str, ...]]]:
@@ -327,39 +318,6 @@ def level_columns(
         domains = domains_at(topology, level, names=names, root=root, alive=somewhere)
         found[level] = (domains.numbers.astype(np.int64), domains.names)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Hosts:
-    """The rows of a fleet's terrains.
-
-    Valid while the topology, the roots, sharing and server providers stay.
-    """
-
-    topology: Topology
-    sharing: Bools | None
-    offered_by: Mapping[int, str]
-    servers: tuple[int, ...]
-    """Rows of server providers among them."""
-    rows: Ints
-    """Their rows in the snapshot."""
-    uuids: tuple[str, ...]
-    names: tuple[str, ...]
-    levels: Mapping[Level, tuple[Ints, tuple[str, ...]]]
-    """As `Terrain.levels`. Empty if there are server providers: their servers may move."""
-    lists: dict[Level, list[int]] = field(default_factory=dict)
-    """As `Terrain._lists`."""
-
-    @cached_property
-    def row_of(self) -> Mapping[str, int]:
-        """As `Terrain.row_of`."""
-        return _rows_by_name(self.uuids, self.names)
-
-
-def _rows_by_name(uuids: Sequence[str], names: Sequence[str]) -> Mapping[str, int]:
-    found = {name: row for row, name in enumerate(names)}
-    found.update((uuid, row) for row, uuid in enumerate(uuids))
-    return MappingProxyType(found)
 
 
 def _usable(snapshot: Snapshot, request: EnsembleRequest) -> dict[str, tuple[int, ...]]:
@@ -401,29 +359,6 @@ def _servers(
     fixed = request.fixed.values() if offered else ()
     standing = {snapshot.row_of.get(host, -1) for host in fixed} & offered.keys()
     return tuple(sorted(standing.union(*usable.values())))
-
-
-def _hosts(snapshot: Snapshot, servers: tuple[int, ...], *, pools: bool) -> _Hosts:
-    sharing, offered = snapshot.traits.get(SHARING_TRAIT), snapshot.offered_by
-    key = ("hosts", bool(servers), pools)
-    kept = snapshot.cache.get(key)
-    if (
-        not isinstance(kept, _Hosts)
-        or kept.topology is not snapshot.topology
-        or kept.sharing is not sharing
-        or kept.offered_by is not offered
-        or kept.servers != servers
-    ):
-        rows = snapshot.hosts.astype(np.int64)
-        rows = rows if sharing is None or pools else rows[~sharing[rows]]
-        rows = np.concatenate((rows, np.array(servers, dtype=np.int64)))
-        uuids = tuple(snapshot.uuids[row] for row in rows.tolist())
-        names = tuple(snapshot.names[row] for row in rows.tolist())
-        levels = {} if servers else _levels_of_rows(snapshot, rows, servers=False)
-        kept = snapshot.cache[key] = _Hosts(
-            snapshot.topology, sharing, offered, servers, rows, uuids, names, levels
-        )
-    return kept
 
 
 def _standing_on(snapshot: Snapshot, rows: Ints) -> Ints:
@@ -478,10 +413,18 @@ def _named_strings(request: EnsembleRequest) -> Iterator[str]:
 
 def _sums(devices: Devices, hosts: int) -> dict[str, Ints]:
     """The capacity columns of hosts with devices: sums over the providers."""
-    free = np.minimum(devices.per_host(np.maximum(devices.free, 0), hosts), MOST_FREE)
+    classes = range(len(devices.classes))
+    free = np.empty((len(classes), hosts), dtype=np.int64).T
+    booked = np.empty_like(free)
+    for k in classes:
+        left, taken = devices.free[:, k], devices.capacity[:, k] - devices.free[:, k]
+        left = np.maximum(left, 0)
+        free[:, k] = devices.per_host(left, left, hosts)
+        booked[:, k] = devices.per_host(taken, taken, hosts)
+    np.minimum(free, MOST_FREE, out=free)
     nothing = np.zeros_like(free)
     return {
-        "capacity": free + devices.per_host(devices.capacity - devices.free, hosts),
+        "capacity": free + booked,
         "free": free,
         "min_unit": nothing,
         "max_unit": nothing,

@@ -236,7 +236,7 @@ def device_faults(
     the provider's position.
     """
     devices = proof.devices
-    taken = np.zeros_like(devices.free)
+    taken: dict[tuple[int, int], int] = {}
     for m in np.flatnonzero((problem.fixed < 0) & (rows < problem.host_count)).tolist():
         requirements = proof.requirements[int(problem.role_of[m])]
         given = providers.get(m, ())
@@ -245,44 +245,45 @@ def device_faults(
             continue
         mine: dict[tuple[int, int], int] = {}
         for slot, at in zip(requirements.slots, given, strict=True):
-            gives = slot.own[at] if devices.host[at] == rows[m] else slot.lends[at]
+            gives = slot.own[at] if devices.trees.host[at] == rows[m] else slot.lends[at]
             if not gives or not _reaches(proof, int(rows[m]), at):
                 yield f"{problem.members[m]}: {slot.label} from {devices.uuids[at]}"
             for k, amount in slot.amounts:
                 mine[at, k] = mine.get((at, k), 0) + amount
-        if any(amount > devices.max_unit[key] for key, amount in mine.items()):
+        if any(amount > devices.max_amount(at, k) for (at, k), amount in mine.items()):
             yield f"{problem.members[m]} takes more of one provider than one consumer may"
         yield from (
             f"{problem.members[m]}: {fault}" for fault in _rule_faults(proof, requirements, given)
         )
         for key, amount in mine.items():
-            taken[key] += amount
-    for at, k in np.argwhere((taken > 0) & (taken > devices.free)).tolist():
-        yield (
-            f"{devices.classes[k]} of {devices.uuids[at]}: "
-            f"taken {taken[at, k]}, free {devices.free[at, k]}"
-        )
+            taken[key] = taken.get(key, 0) + amount
+    for (at, k), amount in sorted(taken.items()):
+        if amount > devices.free[at, k]:
+            yield (
+                f"{devices.classes[k]} of {devices.uuids[at]}: "
+                f"taken {amount}, free {devices.free[at, k]}"
+            )
 
 
 def _reaches(proof: Proof, host: int, at: int) -> bool:
     """Whether a host's members may use the provider."""
-    devices = proof.devices
-    if devices.host[at] == host:
+    trees = proof.devices.trees
+    if trees.host[at] == host:
         return True
-    first, last = np.searchsorted(devices.borrower, [host, host + 1])
-    return bool((devices.lender[first:last] == at).any())
+    first, last = np.searchsorted(trees.borrower, [host, host + 1])
+    return bool((trees.lender[first:last] == at).any())
 
 
 def _rule_faults(
     proof: Proof, requirements: RoleRequirements, given: tuple[int, ...]
 ) -> Iterator[str]:
     """Faults of one member's providers: `same_subtree`, `beside`, `isolate` and required traits."""
-    devices = proof.devices
+    lends = proof.devices.trees.lends
     for names in requirements.subtrees:
         if not _one_subtree(proof, {given[n] for n in names}):
             yield "groups that belong together are of several subtrees"
     if requirements.beside:
-        own = {given[n] for n in requirements.own if not devices.lends[given[n]]}
+        own = {given[n] for n in requirements.own if not lends[given[n]]}
         low = {at for at in own if not any(_above(proof, at, one) for one in own - {at})}
         if not _one_subtree(proof, low | {given[n] for n in requirements.beside}):
             yield "a group is of another subtree than the member's own resources"
@@ -300,7 +301,7 @@ def _one_subtree(proof: Proof, positions: set[int]) -> bool:
 
 def _above(proof: Proof, top: int, at: int) -> bool:
     """Whether one provider is an ancestor of another."""
-    parent = proof.devices.parent
+    parent = proof.devices.trees.parent
     at = int(parent[at])
     while at >= 0:
         if at == top:
