@@ -5,6 +5,7 @@
     python -m benchmarks.joint --families mixed exclusive --loads 75
     python -m benchmarks.joint --set held-out                   # what was never tuned on
     python -m benchmarks.joint --streams 3                      # only streams of groups
+    python -m benchmarks.joint --devices 9704                   # only members that take GPUs
     python -m benchmarks.joint --http 10000                     # only over HTTP, on so many hosts
     ... --write                                                 # keep it, and make RESULTS.md anew
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.joint import over_http, report, stream
+from benchmarks.joint import cards, over_http, report, stream
 from benchmarks.joint.cells import Bench
 from benchmarks.joint.families import SETS
 from benchmarks.placement.databases import ENGINES
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--loads", default="75,90", help="percent of all VCPUs in use, ...")
     parser.add_argument("--set", choices=SETS, default="tune", dest="which")
     parser.add_argument("--streams", type=int, help="only so many streams at each of 60 and 75 %%")
+    parser.add_argument("--devices", type=int, metavar="HOSTS", help="only with GPUs, on so many")
     parser.add_argument("--http", type=int, metavar="HOSTS", help="only `moorage serve`")
     parser.add_argument("--planners", default="auto", help="its planner processes")
     parser.add_argument("--engine", choices=ENGINES, default="sqlite", help="its database")
@@ -55,6 +57,11 @@ def _rows(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
         for load in report.STREAM:
             found = stream.measure(load / 100, args.which, args.streams)
             yield "streams", found | {"load": load, "set": args.which}
+        return
+    if args.devices:
+        for load in map(int, args.loads.split(",")):
+            for row in cards.measure(args.devices, load, args.which, args.instances):
+                yield "devices", row
         return
     if args.http:
         first = int(args.loads.split(",")[0]) / 100

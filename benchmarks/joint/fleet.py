@@ -20,7 +20,7 @@ from moorage.engine.state.snapshot import Snapshot
 from moorage.testing.problems import OTHER_PROJECT, PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -192,16 +192,23 @@ def topology_of(fleet: Fleet) -> Topology:
 
 def snapshot_of(fleet: Fleet) -> Snapshot:
     """The fleet as the engine knows it: each host with what is booked on it, and by whom."""
+    return snapshot_with(fleet, states_of(fleet))
+
+
+def snapshot_with(fleet: Fleet, states: Iterable[ProviderState]) -> Snapshot:
+    """The same of hosts with more: these are all providers."""
+    return Snapshot.empty().with_states(
+        states, revision=1, topology=topology_of(fleet), topology_revision=1
+    )
+
+
+def states_of(fleet: Fleet) -> Iterator[ProviderState]:
+    """Each host with what is booked on it, and by whom."""
     traits = [set[str]() for _ in fleet.names]
     for trait, mask in fleet.traits.items():
         for row in np.flatnonzero(mask).tolist():
             traits[row].add(trait)
-    return Snapshot.empty().with_states(
-        (_state(fleet, row, frozenset(mine)) for row, mine in enumerate(traits)),
-        revision=1,
-        topology=topology_of(fleet),
-        topology_revision=1,
-    )
+    return (_state(fleet, row, frozenset(mine)) for row, mine in enumerate(traits))
 
 
 def _state(fleet: Fleet, row: int, traits: frozenset[str]) -> ProviderState:

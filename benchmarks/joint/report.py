@@ -38,6 +38,8 @@ HOP_GAP: Final = {100: 0.03, 1000: 0.01}
 """Members -> how far the hops may be above the bound after a second."""
 STREAM: Final = {60: 1.05, 75: 1.2}
 """Base load -> how many times as many groups are admitted as one at a time at best."""
+BUILD: Final = {1: 0.005, 20: 0.015}
+"""Members that take cards -> seconds of the processor to build the problem on 10,000 hosts."""
 RATE_HOSTS: Final = 10_000
 RATE: Final = 50
 """Decisions a second, of 20 members, that sixteen clients get on so many hosts."""
@@ -94,6 +96,7 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"## The set `{which}`", "", *by_machine(rows, _cells))
     for heading, section, table in (
         ("Streams", "streams", _streams),
+        ("Devices", "devices", _devices),
         ("Over HTTP, holds committed", "http", _over_http),
     ):
         yield from (f"## {heading}", "", *by_machine(found.get(section, []), table))
@@ -211,6 +214,34 @@ def _streams(rows: list[dict[str, Any]]) -> Iterator[str]:
             f"| {row['set']} | {row['load']} % | {row['groups']} | {counts} | {ratio}"
             f" | {_count(row['undecided'])} |"
         )
+
+
+def _devices(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if not rows:
+        yield NOT_RUN
+        return
+    yield (
+        "| members x hosts | providers | load | family | instances | wrong | undecided"
+        " | build, processor, p50 / p95 | the first time | first answer, processor, p50 / p95"
+        " | by the wall, p50 / p95 |"
+    )
+    yield "|---" * 11 + "|"
+    for row in rows:
+        found, members = row["found"], row["members"]
+        cells = (
+            f"{members:,} x {row['hosts']:,}",
+            f"{row['providers']:,}",
+            f"{row['load']} %",
+            row["family"],
+            str(row["instances"]) if row["instances"] else "none can be planted",
+            _count(len(row["wrong"])),
+            _count(row["undecided"]),
+            _times(found.get("cpu of build"), {"p50": BUILD.get(members, float("inf"))}),
+            _seconds(found["cold cpu of build"]["p50"]) if "cold cpu of build" in found else "",
+            _times(found.get("first cpu"), {}),
+            _times(found.get("first"), {}),
+        )
+        yield f"| {' | '.join(cells)} |"
 
 
 def _over_http(rows: list[dict[str, Any]]) -> Iterator[str]:

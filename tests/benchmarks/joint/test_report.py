@@ -31,7 +31,7 @@ def test_a_cell_that_cannot_be_planted_is_shown() -> None:
 
 def test_what_was_not_run_is_said() -> None:
     page = "\n".join(report.page({}))
-    assert page.count(report.NOT_RUN) == 2
+    assert page.count(report.NOT_RUN) == 3
 
 
 def test_rows_of_each_machine_are_in_a_table_of_their_own() -> None:
