@@ -2,7 +2,9 @@
 
 import io
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -268,6 +270,37 @@ def test_a_server_that_nova_refuses_gives_its_place_back(cloud: Cloud) -> None:
     claims = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
     assert [one["status"] for one in claims] == ["failed"] * 2
     assert set(cloud.members().values()) == {"held"}
+
+
+@pytest.mark.parametrize("restarting", ["refuses connections", "answers 503"])
+def test_a_hint_waits_for_moorage_while_it_restarts(cloud: Cloud, restarting: str) -> None:
+    """And what insists on no place of its own waits for nothing."""
+    host = "127.0.0.1"
+    with socket.create_server((host, 0)) as free:
+        number = free.getsockname()[1]
+    options = {"endpoint": f"http://{host}:{number}/v1"}
+    back = threading.Event()
+
+    def application(environ: Any, start_response: Any) -> Any:
+        if not back.is_set():
+            back.set()
+            start_response("503 Service Unavailable", [("Retry-After", "1")])
+            return [b"{}"]
+        return cloud.moorage.app(environ, start_response)
+
+    def serve() -> None:
+        if restarting == "refuses connections":
+            time.sleep(0.3)  # it is asked before
+            back.set()
+        with make_server(host, number, application, handler_class=Quiet) as server:
+            server.timeout = 10
+            while cloud.nova.seen == []:
+                server.handle_request()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    assert cloud.boot({"moorage": "shop/db"}, options=options)[0] == 202
+    assert list(cloud.members().values()).count("building") == 1
 
 
 @pytest.mark.parametrize("mode", ["refuse", "ordinary"])

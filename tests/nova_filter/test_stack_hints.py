@@ -104,5 +104,5 @@ def test_a_stack_unknown_to_moorage_may_still_name_a_group(cloud: Cloud) -> None
 
 @pytest.mark.parametrize(("mode", "expected"), [("refuse", 503), ("ordinary", 202)])
 def test_servers_of_stacks_insist_on_an_answer(cloud: Cloud, mode: str, expected: int) -> None:
-    options = {"endpoint": "http://127.0.0.1:9/v1", "failure_mode": mode}
+    options = {"endpoint": "http://127.0.0.1:9/v1", "failure_mode": mode, "timeout": "1"}
     assert cloud.boot(stacks_server("db"), options=options)[0] == expected

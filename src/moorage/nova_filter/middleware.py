@@ -125,13 +125,14 @@ class HintFilter:
         self, environ: Environ, request: Mapping[str, Any], calls: NativeApi, place: Place
     ) -> str | None:
         claim = None
+        calls.waits = insists = place.named_by in {HINT, STACK}
         try:
             claim = _claim(calls, place, request["server"])
         except Refusal:
             if place.named_by != METADATA:
                 raise
         except _UNANSWERED as error:
-            self._without_an_answer(error, insists=place.named_by in {HINT, STACK})
+            self._without_an_answer(error, insists=insists)
         if claim is not None and place.named_by == GROUP:
             _put_body(environ, with_claimed_place(request))
         elif claim is None and place.named_by == HINT:
@@ -147,6 +148,7 @@ class HintFilter:
         named = named_reservation(request)
         if named is None:
             return None
+        calls.waits = True
         try:
             calls.check_reservation(named)
         except _UNANSWERED as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,10 @@ _BROKEN: Final = (OSError, ValueError, HTTPException)
 """What a connection or an answer that breaks raises."""
 _NOT_THEIRS: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}
 """Answers about a group that is no ensemble of the caller's: nova-api judges it."""
+_PAUSE: Final = 0.5
+"""Seconds between two tries while Moorage restarts."""
+_LEAST: Final = 0.1
+"""Seconds that a try has at least."""
 _log = logging.getLogger("moorage.nova_filter")
 
 
@@ -36,6 +41,8 @@ class NativeApi:
         self._endpoint = endpoint
         self._timeout = timeout
         self._headers = {**caller, "Content-Type": "application/json"}
+        self.waits = False
+        """Whether calls are tried again, within the timeout, while Moorage restarts."""
 
     def ensemble(self, place: Place) -> dict[str, Any] | None:
         """The ensemble, with its current decision; None: a group that is none.
@@ -142,18 +149,30 @@ class NativeApi:
     def _call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         sent = None if body is None else json.dumps(body).encode()
         request = Request(self._endpoint + path, sent, self._headers, method=method)  # noqa: S310 - http(s), checked
-        try:
-            with urlopen(request, timeout=self._timeout) as answer:  # noqa: S310 - as above
-                text = answer.read()
-        except HTTPError as error:
-            raise self._refusal(error) from error
-        except _BROKEN as error:
-            raise Unanswered(str(error)) from error
+        until = time.monotonic() + self._timeout
+        while True:
+            try:
+                with urlopen(request, timeout=max(until - time.monotonic(), _LEAST)) as answer:  # noqa: S310 - as above
+                    text = answer.read()
+                break
+            except HTTPError as error:
+                if error.code != HTTPStatus.SERVICE_UNAVAILABLE or not self._may_wait(until):
+                    raise self._refusal(error) from error
+            except _BROKEN as error:
+                if not (_was_refused(error) and self._may_wait(until)):
+                    raise Unanswered(str(error)) from error
         try:
             found: dict[str, Any] = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise Unanswered(f"{method} {path}: no JSON") from error
         return found
+
+    def _may_wait(self, until: float) -> bool:
+        """Whether there is a next try in time; if so, wait for it."""
+        may = self.waits and time.monotonic() + _PAUSE < until
+        if may:
+            time.sleep(_PAUSE)
+        return may
 
     @staticmethod
     def _refusal(answer: HTTPError) -> Exception:
@@ -167,6 +186,11 @@ class NativeApi:
         except (*_BROKEN, LookupError, TypeError, AttributeError, RecursionError):
             message = f"Moorage answered {status}"
         return Refusal(403 if status == HTTPStatus.UNAUTHORIZED else status, message)
+
+
+def _was_refused(error: Exception) -> bool:
+    """Whether nobody listened, so that nothing was sent: Moorage may be restarting."""
+    return isinstance(getattr(error, "reason", error), ConnectionRefusedError)
 
 
 def _difference(one: Mapping[str, Any]) -> str:
