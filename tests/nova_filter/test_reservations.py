@@ -139,6 +139,6 @@ def test_one_id_in_a_list_is_understood(cloud: Cloud) -> None:
 @pytest.mark.parametrize(("mode", "status"), [("refuse", 503), ("ordinary", 202)])
 def test_moorage_away(cloud: Cloud, mode: str, status: int) -> None:
     away = "http://127.0.0.1:9/v1"
-    found, _ = cloud.boot(cloud.reservation, endpoint=away, failure_mode=mode)
+    found, _ = cloud.boot(cloud.reservation, endpoint=away, failure_mode=mode, timeout="1")
     assert found == status
     assert cloud.nova.global_ids == ([] if mode == "refuse" else [None])

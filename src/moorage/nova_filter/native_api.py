@@ -149,23 +149,27 @@ class NativeApi:
     def _call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         sent = None if body is None else json.dumps(body).encode()
         request = Request(self._endpoint + path, sent, self._headers, method=method)  # noqa: S310 - http(s), checked
+        text = self._answer(request)
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise Unanswered(f"{method} {path}: no JSON") from error
+        return found
+
+    def _answer(self, request: Request) -> bytes:
+        """The text of the answer, to which Moorage may have to be asked again."""
         until = time.monotonic() + self._timeout
         while True:
             try:
-                with urlopen(request, timeout=max(until - time.monotonic(), _LEAST)) as answer:  # noqa: S310 - as above
-                    text = answer.read()
-                break
+                with urlopen(request, timeout=max(until - time.monotonic(), _LEAST)) as answer:  # noqa: S310 - http(s), checked
+                    text: bytes = answer.read()
+                    return text
             except HTTPError as error:
                 if error.code != HTTPStatus.SERVICE_UNAVAILABLE or not self._may_wait(until):
                     raise self._refusal(error) from error
             except _BROKEN as error:
                 if not (_was_refused(error) and self._may_wait(until)):
                     raise Unanswered(str(error)) from error
-        try:
-            found: dict[str, Any] = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise Unanswered(f"{method} {path}: no JSON") from error
-        return found
 
     def _may_wait(self, until: float) -> bool:
         """Whether there is a next try in time; if so, wait for it."""
