@@ -8,10 +8,11 @@ from moorage.domain import deadline
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.explain import Element
 from moorage.domain.topology import EMPTY
-from moorage.engine.explain.conflicts import Core
+from moorage.engine.explain.conflicts import Core, Oracle
 from moorage.engine.explain.elements import RESOURCES
 from moorage.engine.explain.refusal import explain
 from moorage.engine.explain.relaxation_candidates import ANY_CHANGE, ChangeProposals
+from moorage.engine.explain.relaxations import find_relaxations
 from moorage.engine.joint.build import build_on_terrain
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
@@ -59,3 +60,18 @@ def test_the_candidates_are_thought_of_within_the_time_limit() -> None:
         pytest.raises(TimeExpired),
     ):
         proposals.skipped_counts()
+
+
+def test_what_is_known_to_be_useless_is_not_tried_again() -> None:
+    """A refusal tries changes on the empty fleet first, and only those that help on this one."""
+    fleet = terrain([Host("h1", {"VCPU": 3}), Host("h2", {"VCPU": 3})], EMPTY)
+    apart = statement("apart", "anti-affinity", "a", level="host")
+    built = build_on_terrain(request({"a": (9, {"VCPU": 1})}, [apart]), fleet)
+    oracle = Oracle(Portfolio(CpSat()), lambda: 30.0)
+    cores = [Core((Element("policy", "apart"),), minimal=True)]
+    first = find_relaxations(built, cores, oracle)
+    assert {"a count 9->8", "apart max_per_domain 1->2"} <= first.useless
+    known = frozenset(str(one.change) for one in first.relaxations)
+    again = find_relaxations(built, cores, oracle, useless=first.useless | known)
+    assert known
+    assert known.isdisjoint(str(one.change) for one in again.relaxations)

@@ -195,8 +195,10 @@ def _too_little_in_one(usable: UsableHosts, one: SameDomain) -> Iterator[Fact]:
     numbers = usable.of_hosts(level)
     size = int(numbers.max(initial=-1)) + 1
     fits = np.ones(size, dtype=np.bool_)
-    for member in one.members:
-        fits[np.setdiff1d(np.arange(size), usable.domains(level, usable.hosts_of[member]))] = False
+    for hosts in usable.different(usable.of_request(one.members)):
+        mine = np.zeros(size, dtype=np.bool_)
+        mine[usable.domains(level, hosts)] = True
+        fits &= mine
     moving = _moving(usable, one.members)
     needed = problem.demand[problem.role_of[moving]].sum(axis=0)
     sums = _sums(usable, level, usable.left(problem.members[m] for m in moving))

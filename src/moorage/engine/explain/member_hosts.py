@@ -108,9 +108,12 @@ class UsableHosts:
 
     def left(self, members: Iterable[MemberName]) -> Bools:
         """[H] the hosts that are left to any of the members."""
-        masks = {id(mask): mask for mask in (self.hosts_of[one] for one in members)}
         nowhere = np.zeros(self.built.terrain.host_count, dtype=np.bool_)
-        return np.asarray(np.logical_or.reduce([nowhere, *masks.values()]))
+        return np.asarray(np.logical_or.reduce([nowhere, *self.different(members)]))
+
+    def different(self, members: Iterable[MemberName]) -> list[Bools]:
+        """[H] the hosts that are left to each of the members; once for those of one kind."""
+        return list({id(mask): mask for mask in (self.hosts_of[one] for one in members)}.values())
 
     def who(self, members: Iterable[MemberName]) -> str:
         """The flavors of the members, or their roles: `m1.small and db`."""
@@ -132,7 +135,7 @@ class UsableHosts:
     def domains(self, level: Level, hosts: Bools) -> Ints:
         """The numbers of the domains of a level in which any of these [H] hosts is."""
         numbers = self.of_hosts(level)[hosts]
-        return np.unique(numbers[numbers >= 0])
+        return np.flatnonzero(np.bincount(numbers[numbers >= 0]))
 
     def of_hosts(self, level: Level) -> Ints:
         """[H] the number of each host's domain of a level, or -1."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.engine.explain.conflicts import Core
     from moorage.engine.explain.relaxation_candidates import ChangeTerms
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.engine.joint.problem import SupportsSolve
+    from moorage.engine.joint.problem import Problem, SupportsSolve
 
 INFEASIBLE = "infeasible"
 UNDECIDED = "undecided"
@@ -79,13 +79,15 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     seed: int = 0,
     terms: ChangeTerms = ANY_CHANGE,
     proved: bool = False,
+    stage: Stage | None = None,
     skip_stage: Stage | None = None,
 ) -> RefusalExplanation:
     """Explain why a request has no placement.
 
     What is undecided when `remaining` returns no more seconds is left out or marked as not minimal,
     and the explanation is not complete. A request that failed at `skip_stage` is not explained
-    further. `proved` says that a search has shown that there is no placement.
+    further. `proved` says that a search has shown that there is no placement, `stage` at which
+    stage, if that is known.
     """
     ends = deadline.left(remaining())
     oracle = Oracle(solver, remaining, seed)
@@ -97,7 +99,7 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
         deletion.assume_infeasible()
     verdict = {True: FEASIBLE, False: INFEASIBLE, None: UNDECIDED}[deletion.feasible(frozenset())]
     counted = deletion.counted_conflict() if verdict == INFEASIBLE else None
-    stage = _stage(built, deletion, oracle)
+    stage = stage or _stage(built, deletion, oracle)
     cores = () if stage is skip_stage else tuple(deletion.conflicts())
     if counted is not None and not cores:
         cores = (counted,)
@@ -119,15 +121,27 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     )
 
 
-def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Stage:
-    """The stage at which the request failed, as far as it is shown.
+def counted_static(built: BuiltProblem, oracle: Oracle) -> bool:
+    """Whether counting alone shows that a request does not fit even the empty fleet."""
+    return oracle.refuted_if_time(lambda: _when_empty(built))
 
-    `static` if it does not fit even on the empty fleet. With fixed members, policies are left out
-    of that question: on an empty fleet these members would still be where they are.
+
+def _when_empty(built: BuiltProblem) -> Problem:
+    """The problem on the empty fleet.
+
+    With fixed members, policies are left out of it: these members would still be where they are.
     """
     request = built.request
     alone = replace(request, policies=()) if request.fixed else request
-    empty = oracle.feasible_if_time(lambda: on_empty_hosts(alone, built).problem)
+    return on_empty_hosts(alone, built).problem
+
+
+def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Stage:
+    """The stage at which the request failed, as far as it is shown.
+
+    `static` if it does not fit even on the empty fleet.
+    """
+    empty = oracle.feasible_if_time(lambda: _when_empty(built))
     if empty is False:
         return Stage.STATIC
     policies = frozenset(one for one in elements(built) if one.kind == POLICY)

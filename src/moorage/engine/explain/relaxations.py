@@ -42,6 +42,8 @@ class FoundRelaxations:
     """Fields of which some value was not decided: `db count`."""
     timely: bool = True
     """Whether no change was left out for want of time."""
+    useless: frozenset[str] = frozenset()
+    """The changes, as text, of which it is proved that the request does not fit with them."""
 
     @property
     def complete(self) -> bool:
@@ -50,14 +52,21 @@ class FoundRelaxations:
 
 
 def find_relaxations(
-    built: BuiltProblem, cores: Sequence[Core], oracle: Oracle, terms: ChangeTerms = ANY_CHANGE
+    built: BuiltProblem,
+    cores: Sequence[Core],
+    oracle: Oracle,
+    terms: ChangeTerms = ANY_CHANGE,
+    useless: frozenset[str] = frozenset(),
 ) -> FoundRelaxations:
     """The cheapest changes that make the request fit, at most `MAX_RELAXATIONS`.
 
     Of several values of one field only the nearest is returned, of those that may be disclosed.
+    `useless` are changes known not to help, as text; see `FoundRelaxations`.
     """
     proposals = ChangeProposals(built, cores, terms)
-    search = _Search(lambda request: fits(built, request, oracle), oracle.seconds_left)
+    search = _Search(
+        lambda request: fits(built, request, oracle), oracle.seconds_left, useless=set(useless)
+    )
     return search.first_of(
         proposals.small_changes, proposals.skipped_counts, proposals.preferred_policies
     )
@@ -106,6 +115,7 @@ class _Search:
     solves: int = 0
     timely: bool = True
     untried: dict[str, None] = field(default_factory=dict)
+    useless: set[str] = field(default_factory=set)
 
     def first_of(self, *stages: Callable[[], Iterable[RelaxationCandidate]]) -> FoundRelaxations:
         """What the first stage has found that has found anything."""
@@ -118,6 +128,7 @@ class _Search:
             tuple(one.request for one in found),
             tuple(self.untried),
             self.timely,
+            frozenset(self.useless),
         )
 
     def _fitting(self, candidates: Iterable[RelaxationCandidate]) -> list[RelaxationCandidate]:
@@ -135,15 +146,26 @@ class _Search:
     def _fits(self, one: RelaxationCandidate) -> bool:
         """Whether a candidate fits; what is not decided is noted as not tried."""
         answer: bool | None = None
+        if str(one.change) in self.useless:
+            return False
         if self.remaining() <= 0:
             self.timely = False
         elif self.solves < MAX_SOLVES:
             self.solves += 1
-            answer = self.fits(one.request)
-            self.timely = self.timely and answer is not None
+            answer = self._answer(one)
         if answer is None:
             self.untried[f"{one.change.name} {one.change.field}"] = None
         return answer is True
+
+    def _answer(self, one: RelaxationCandidate) -> bool | None:
+        """Whether a candidate fits; None, and no longer timely, if that is not decided in time."""
+        if str(one.change) in self.useless:
+            return False
+        answer = self.fits(one.request)
+        self.timely = self.timely and answer is not None
+        if answer is False:
+            self.useless.add(str(one.change))
+        return answer
 
     def _cheapest_between(self, hit: RelaxationCandidate) -> RelaxationCandidate:
         """The cheapest candidate that fits between a failed step and one that fits, by bisection.
@@ -158,9 +180,7 @@ class _Search:
             if self.remaining() <= 0:
                 self.timely = False
                 break
-            answer = self.fits(middle.request)
-            self.timely = self.timely and answer is not None
-            if answer:
+            if self._answer(middle):
                 best = middle
             else:
                 short = middle.cost

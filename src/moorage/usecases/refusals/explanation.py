@@ -15,7 +15,13 @@ from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle
 from moorage.engine.explain.elements import on_empty_hosts
-from moorage.engine.explain.refusal import INFEASIBLE, LATE, RefusalExplanation, explain
+from moorage.engine.explain.refusal import (
+    INFEASIBLE,
+    LATE,
+    RefusalExplanation,
+    counted_static,
+    explain,
+)
 from moorage.engine.explain.relaxation_candidates import ChangeTerms
 from moorage.engine.explain.relaxations import (
     FoundRelaxations,
@@ -153,17 +159,21 @@ def explain_request(
     the conflicts and relaxations are those on the empty fleet, for which there is the same budget
     once more. `present` are the counts of roles that are resized.
     """
-    terms = ChangeTerms(env.limits.disclosure, present)
+    remaining = env.countdown(env.limits.explanation_budget / SECOND)
     try:
-        found = explain(
-            built,
-            env.solver,
-            remaining=env.countdown(env.limits.explanation_budget / SECOND),
-            seed=seed,
-            terms=terms,
-            proved=True,
-            skip_stage=Stage.STATIC,
-        )
+        if counted_static(built, Oracle(env.solver, remaining, seed)):
+            found = replace(_untold(built), stage=Stage.STATIC)
+        else:
+            terms = ChangeTerms(env.limits.disclosure, present)
+            found = explain(
+                built,
+                env.solver,
+                remaining=remaining,
+                seed=seed,
+                terms=terms,
+                proved=True,
+                skip_stage=Stage.STATIC,
+            )
     except TimeExpired:
         found = _untold(built)
     why = _explanation(env, snapshot, found)
@@ -228,7 +238,15 @@ def explain_static(
         env.countdown(env.limits.explanation_budget / SECOND),
     )
     terms = ChangeTerms(env.limits.disclosure, present)
-    found = explain(empty, env.solver, remaining=remaining, seed=seed, terms=terms, proved=True)
+    found = explain(
+        empty,
+        env.solver,
+        remaining=remaining,
+        seed=seed,
+        terms=terms,
+        proved=True,
+        stage=Stage.STATIC,
+    )
     oracle = Oracle(env.solver, remaining, seed)
     here = DeletionFilter(built, oracle)
     conflicts = tuple(
@@ -236,18 +254,22 @@ def explain_static(
         for one in found.conflicts
     )
     cores = [Core(one.elements, one.minimal) for one in conflicts]
-    now = find_relaxations(built, cores, oracle, terms)
-    texts = {True: helps, False: EMPTY, None: PERHAPS}
+    # What does not help on the empty fleet does not help on the present one.
+    now = find_relaxations(built, cores, oracle, terms, found.found.useless)
     known = {str(one.change) for one in now.relaxations}
+
+    def said(change: str, changed: EnsembleRequest) -> str:
+        fitting = False if change in now.useless else fits(built, changed, oracle)
+        return {True: helps, False: EMPTY, None: PERHAPS}[fitting]
+
     others = [
-        replace(one, result=texts[fits(built, changed, oracle)])
+        replace(one, result=said(str(one.change), changed))
         for one, changed in zip(found.relaxations, found.found.requests, strict=True)
         if str(one.change) not in known
     ]
     why = _explanation(env, snapshot, found)
     return replace(
         why,
-        stage=Stage.STATIC,
         conflicts=conflicts,
         relaxations=(
             *(replace(one, result=helps) for one in now.relaxations),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -243,13 +244,15 @@ def foreign_bookings(built: BuiltProblem, snapshot: Snapshot) -> Iterator[Bookin
     """
     request, now = built.request, snapshot.taken_at
     own = request.own_consumers | request.released
+    start, end = request.period.start, request.period.end
     for row in _rows(built, snapshot):
-        for one in snapshot.bookings_of(row):
-            inside = (
-                one.period.start < request.period.end
-                and one.occupies_until(now) > request.period.start
-            )
-            if inside and one.consumer not in own:
+        for one in snapshot.state(row).bookings:
+            if (
+                one.period.start < end
+                and one.occupies_until(now) > start
+                and one.live(now)
+                and one.consumer not in own
+            ):
                 yield one
 
 
@@ -272,10 +275,11 @@ def _rows(built: BuiltProblem, snapshot: Snapshot) -> Iterator[int]:
     changing = {
         snapshot.uuids[row] for row in snapshot.root[np.flatnonzero(snapshot.next_change < FOREVER)]
     }
-    eligible = np.flatnonzero(np.logical_or.reduce(masks)).tolist()
-    hosts = [built.terrain.uuids[row] for row in eligible]
-    hosts.sort(key=lambda uuid: uuid not in changing)
-    for uuid in hosts[:_HOSTS]:
+    uuids = built.terrain.uuids
+    eligible = [uuids[row] for row in np.flatnonzero(np.logical_or.reduce(masks)).tolist()]
+    first = (uuid for uuid in eligible if uuid in changing) if changing else ()
+    rest = (uuid for uuid in eligible if uuid not in changing)
+    for uuid in islice(chain(first, rest), _HOSTS):
         yield from snapshot.tree(snapshot.row_of[uuid]).tolist()
 
 
