@@ -61,7 +61,7 @@ def test_a_distance_names_the_level_within_which_hosts_are_that_near(topology: T
 
 
 def test_an_unknown_level_is_named(topology: Topology) -> None:
-    with pytest.raises(UnknownName, match="no such level: row$"):
+    with pytest.raises(UnknownName, match=r"no such level: row$"):
         topology.find_level("row")
     with pytest.raises(UnknownName, match=r"no such level: racks; did you mean rack\?"):
         topology.find_level("racks")
@@ -118,3 +118,14 @@ def test_a_level_that_is_there_already_is_refused(names: tuple[str, ...]) -> Non
     with pytest.raises(InvalidDescription) as refused:
         Topology.build({"location": names}, [])
     assert refused.value.path == "levels.location"
+
+
+def test_a_domain_stands_below_the_nearest_that_is_shown(topology: Topology) -> None:
+    line = (Domain("x", "a", "t"), Domain("y", "b", "t", "x"), Domain("z", "c", "t", "y"))
+    built = Topology.build({"t": ("a", "b", "c")}, line, (Attachment("h1", "z", tree="t"),))
+    seen = built.only(lambda one: one.level != "b")
+    assert {one.name: one.parent for one in seen.domains.values()} == {"x": None, "z": "x"}
+    assert (seen.levels, seen.attachments) == (built.levels, {})
+    alone = built.only(lambda one: one.level == "c")
+    assert {one.name: one.parent for one in alone.domains.values()} == {"z": None}
+    assert topology.only(lambda _: True).domains == topology.domains

@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 
 
 class Show(Command):
-    """Show the trees of domains, with the number of hosts and of pools in each."""
+    """Show the trees of domains, with the number of hosts and of pools in each.
+
+    A tenant sees the levels, and the domains that policies may name.
+    """
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
         with self.client() as client:
             answer = client.topology.show()
-            pools = {one.name for one in client.placement.that_share()}
+            sharing = client.placement.that_share() if answer.value["attachments"] else ()
+            pools = {one.name for one in sharing}
         return Shown(answer.body, drawn(answer.value, pools))
 
 

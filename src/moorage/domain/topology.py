@@ -14,14 +14,14 @@ same zone 2, otherwise 3. Hosts without a domain at a level share none there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 HOST: Final = "host"
 """The level of the hosts themselves, in every tree."""
@@ -131,6 +131,23 @@ class Topology:
             if one.line is not None:
                 lines[one.tree, one.host] = one.line
         return cls(levels=dict(levels), domains=known, attachments=attached, lines=lines)
+
+    def only(self, shown: Callable[[Domain], bool]) -> Topology:
+        """The levels, and the domains for which `shown` is true, without hosts.
+
+        A domain whose parent is left out stands below the nearest one above it that is not.
+        """
+
+        def parent(one: Domain) -> str | None:
+            if one.parent is None:
+                return None
+            above = self.domains[one.tree, one.parent]
+            return above.name if shown(above) else parent(above)
+
+        domains = {
+            key: replace(one, parent=parent(one)) for key, one in self.domains.items() if shown(one)
+        }
+        return Topology(levels=self.levels, domains=domains, attachments={})
 
     def find_level(self, name: str, tree: str = DEFAULT_TREE, *, path: str = "level") -> Level:
         """The level of that name; `host` and `server` exist in every tree.

@@ -55,7 +55,6 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
         ("POST", "/flavors"),
         ("POST", "/flavors/load"),
         ("DELETE", "/flavors/{name}"),
-        ("GET", "/topology/domains"),
         ("PUT", "/topology/domains"),
         ("GET", "/fleet"),
         ("POST", "/fleet"),

@@ -145,6 +145,16 @@ def test_a_tenants_own_quota_is_a_page(service: Service) -> None:
     )
 
 
+def test_a_tenant_sees_levels_and_the_domains_that_policies_may_name(service: Service) -> None:
+    """Never hosts, nor how many; which levels, a setting says."""
+    whole = service.call("GET", "/topology/domains", caller=OPERATOR).json["topology"]
+    assert whole["attachments"]
+    seen = service.call("GET", "/topology/domains").json["topology"]
+    assert (seen["levels"], seen["attachments"]) == (whole["levels"], [])
+    assert {one["level"] for one in seen["domains"]} == {"zone"}
+    assert seen["domains"] == [one for one in whole["domains"] if one["level"] == "zone"]
+
+
 def test_the_topology_is_whole_and_can_be_put_back(service: Service) -> None:
     found = service.call("GET", "/topology/domains", caller=OPERATOR).json["topology"]
     assert [len(found[key]) for key in ("domains", "attachments")] == [COUNT + 1, COUNT]

@@ -26,21 +26,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.bookings import Booking
-    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ledger.hosts import HostView
     from moorage.wire.fleet import ConsumerBody, FleetBody, ProviderBody, TopologyBody
 
 
 def show_topology(call: Call) -> Reply:
-    """GET: all trees."""
-    return Reply(parts=_topology_parts(call.env.store.snapshot()))
+    """GET: all trees; for tenants the levels, and the domains that they may name."""
+    snapshot = call.env.store.snapshot()
+    if call.caller.operator:
+        return Reply(parts=_topology_parts(snapshot.topology, snapshot.topology_revision))
+    disclosure = call.env.limits.disclosure
+    seen = snapshot.topology.only(lambda one: disclosure.may_name(one.level))
+    return Reply(parts=_topology_parts(seen, snapshot.topology_revision))
 
 
 def put(call: Call) -> Reply:
     """PUT: replace all trees, those of the revision in `If-Match` if it is given."""
     topology = topology_of(call.body.topology)
     call.perform(put_topology, topology, call.matched, dry_run=call.dry_run)
-    return Reply(parts=_topology_parts(call.env.store.snapshot()))
+    snapshot = call.env.store.snapshot()
+    return Reply(parts=_topology_parts(snapshot.topology, snapshot.topology_revision))
 
 
 def show(call: Call) -> Reply:
@@ -153,9 +158,8 @@ def topology_of(body: TopologyBody) -> Topology:
     )
 
 
-def _topology_parts(snapshot: Snapshot) -> Iterator[bytes]:
+def _topology_parts(topology: Topology, revision: int) -> Iterator[bytes]:
     """All trees as JSON, in parts: a client that changes them writes all of them back."""
-    topology = snapshot.topology
     levels = {tree: list(names) for tree, names in topology.levels.items()}
     domains = (
         wire.Domain(one.name, one.level, one.tree, one.parent) for one in topology.domains.values()
@@ -168,7 +172,7 @@ def _topology_parts(snapshot: Snapshot) -> Iterator[bytes]:
     yield from array(domains)
     yield b',"attachments":'
     yield from array(attachments)
-    yield b',"revision":%d}}' % snapshot.topology_revision
+    yield b',"revision":%d}}' % revision
 
 
 def _providers(bodies: list[ProviderBody]) -> tuple[ResourceProvider, ...]:

@@ -168,7 +168,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/capacity/planned", OPERATOR, "moorage:capacity_windows:create", capacity.create_planned, "Plan that hosts are away; refused where it would break a lease", request=capacity_wire.PlannedCreate, response=capacity_wire.OnePlanned, status=201, mutates=True, expensive=True),
     Route("GET", "/capacity/planned/{id}", OPERATOR, "moorage:capacity_windows:show", capacity.show_planned, "Show a planned change, and who is on its hosts", response=capacity_wire.OnePlanned),
     Route("DELETE", "/capacity/planned/{id}", OPERATOR, "moorage:capacity_windows:delete", capacity.delete_planned, "Delete the planned window", status=204, mutates=True),
-    Route("GET", "/topology/domains", OPERATOR, "moorage:topology:show", fleet.show_topology, "Show all trees", response=fleet_wire.OneTopology),
+    Route("GET", "/topology/domains", READER, "moorage:topology:show", fleet.show_topology, "Show all trees", response=fleet_wire.OneTopology),
     Route("PUT", "/topology/domains", OPERATOR, "moorage:topology:update", fleet.put, "Replace all trees", request=fleet_wire.TopologyPut, response=fleet_wire.OneTopology, mutates=True),
     Route("GET", "/fleet", OPERATOR, "moorage:fleet:show", fleet.show, "Hosts with their domains, capacity and use", response=fleet_wire.OneFleet, query=PAGE),
     Route("POST", "/fleet", OPERATOR, "moorage:fleet:load", fleet.load, "Load a part of a fleet", request=fleet_wire.FleetLoad, response=fleet_wire.FleetLoaded),
