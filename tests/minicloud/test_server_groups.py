@@ -74,6 +74,14 @@ def without_ids(shown: Any) -> Any:
     return {name: value for name, value in shown.items() if name.lower() != "id"}
 
 
+def test_both_have_the_same_versions(both: list[Api]) -> None:
+    documents = [api.ask("GET", "/")[1]["version"] for api in both]
+    nova, moorage = [(one["min_version"], one["version"]) for one in documents]
+    assert nova == moorage
+    newer = f"2.{int(nova[1].split('.')[1]) + 1}"
+    assert [api.ask("GET", GROUPS, version=newer)[0] for api in both] == [406, 406]
+
+
 def test_the_same_commands_have_the_same_answers(both: list[Api]) -> None:
     told = []
     for api in both:

@@ -124,7 +124,7 @@ def _responder(env: UseCaseEnvironment, route: Route, access: Access) -> Callabl
         if not caller.project_scoped or not access(route.rule, caller, caller.project_id):
             raise Forbidden(f"your roles do not meet the rule {route.rule}")
         query, body = _query(req), _body(req)
-        validation.check_query(route.operation, query)
+        validation.check_query(route.operation, negotiated, query)
         validation.check_body(route.operation, negotiated, body)
         body = negotiated.lifted(route.operation, body)
         reply = negotiated.lowered(

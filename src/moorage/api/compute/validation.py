@@ -23,7 +23,12 @@ _DIGITS: Final = r"^[0-9]*\Z"
 _COUNT: Final = {"type": ["integer", "string"], "pattern": _DIGITS, "minLength": 1}
 _QUERY: Final = {
     "type": "object",
-    "properties": {"limit": {**_COUNT, "minimum": 0}, "offset": {**_COUNT, "minimum": 0}},
+    "properties": {
+        "all_projects": {"type": "string"},
+        "limit": {**_COUNT, "minimum": 0},
+        "offset": {**_COUNT, "minimum": 0},
+    },
+    "additionalProperties": False,
 }
 _CREATE: Final[JSON] = {
     "type": "object",
@@ -52,14 +57,14 @@ _CREATE: Final[JSON] = {
 _BODIES: Final = {"groups.create": _CREATE}
 
 
-def check_query(operation: str, query: Mapping[str, str]) -> None:
-    """Check `limit` and `offset` of a listing; other parameters are ignored, as Nova does.
+def check_query(operation: str, negotiated: NegotiatedVersion, query: Mapping[str, str]) -> None:
+    """Check the parameters of a listing against the schema of the client's version.
 
     Raises:
-        InvalidDescription: one is no number.
+        InvalidDescription: one is no number, or unknown to a version that refuses such.
     """
     if operation == "groups.list":
-        _refuse(best_match(_query_validator().iter_errors(dict(query))))
+        _refuse(best_match(_query_validator(negotiated).iter_errors(dict(query))))
 
 
 def check_body(operation: str, negotiated: NegotiatedVersion, body: JSON) -> None:
@@ -102,8 +107,8 @@ _Validator: Final[type[Draft202012Validator]] = extend(  # type: ignore[no-untyp
 
 
 @cache
-def _query_validator() -> Draft202012Validator:
-    return _Validator(_QUERY)
+def _query_validator(negotiated: NegotiatedVersion) -> Draft202012Validator:
+    return _Validator(negotiated.schema("groups.list", _QUERY))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The microversions of Nova that changed server groups, up to 2.64, as declared changes."""
+"""Nova's microversions, up to the newest of Nova 34; declared are those that changed groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _HARD: Final = ["anti-affinity", "affinity"]
-_NEWEST: Final = 64
+_NEWEST: Final = 104
 _OWNER: Final = frozenset({"project_id", "user_id"})
 
 
@@ -47,6 +47,10 @@ def _hard_only(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": {**schema["properties"], "policies": hard}}
 
 
+def _open(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "additionalProperties": True}
+
+
 def _listed_schema(schema: dict[str, Any]) -> dict[str, Any]:
     given = schema["properties"]
     policies = {"type": "array", "items": given["policy"], "minItems": 1, "maxItems": 1}
@@ -72,12 +76,13 @@ _CHANGES: Final = (
     Change("2.13", "owners", lower=_in_each(_without_owner)),
     Change("2.15", "soft-policies", schemas={"groups.create": _of_group(_hard_only)}),
     Change(
-        f"2.{_NEWEST}",
+        "2.64",
         "rules",
         schemas={"groups.create": _of_group(_listed_schema)},
         lift={"groups.create": _single},
         lower=_in_each(_listed),
     ),
+    Change("2.75", "unknown-parameters-refused", schemas={"groups.list": _open}),
 )
 
 
