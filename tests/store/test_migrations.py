@@ -88,7 +88,7 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
         operations.drop_table("shares")
         operations.drop_column("changes", "added")
         operations.drop_column("consumers", "migration_of")
-        operations.drop_index("ix_bookings_holder", "bookings")
+        operations.drop_index("ix_bookings_places_taken", "bookings")
         operations.drop_column("bookings", "holder")
         operations.execute("UPDATE alembic_version SET version_num = '0002_member_servers'")
 
@@ -114,6 +114,8 @@ def test_shares_say_afterwards_whether_they_wait(new_database_url: str) -> None:
         operations.drop_column("shares", "offered")
         operations.drop_column("resource_classes", "offered")
         operations.drop_column("traits", "offered")
+        operations.drop_index("ix_bookings_places_taken", "bookings")
+        operations.create_index("ix_bookings_holder", "bookings", ["holder"])
         operations.execute("UPDATE alembic_version SET version_num = '0009_event_starts'")
 
     other.upgrade(as_before)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.consumers import Consumer
     from moorage.domain.period import Instant
-    from moorage.store.database.session import Question, Session
+    from moorage.store.database.session import Queryable, Question
     from moorage.usecases.ports import Page
 
 Owned = tuple["Consumer", Booking]
@@ -104,11 +104,13 @@ HELD = select(func.count(_b.consumer.distinct())).where(
 HELD_OF_PROJECT = HELD.where(_b.holder == bindparam("project"))
 
 
-def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
+def held(source: Queryable, project_id: str | None, *, now: Instant) -> int:
     """How many consumers have places held or claimed now; None means those of every project."""
     if project_id is None:
-        return int(connection.scalar(HELD, {"now": now}) or 0)
-    return int(connection.scalar(HELD_OF_PROJECT, {"now": now, "project": project_id}) or 0)
+        (found,) = source.ask((HELD, {"now": now}))
+    else:
+        (found,) = source.ask((HELD_OF_PROJECT, {"now": now, "project": project_id}))
+    return int(found.scalar_one())
 
 
 class BookingQueries(Reader):
@@ -178,8 +180,7 @@ class BookingQueries(Reader):
         return self._ask(_IDLE).scalars()
 
     def held(self, project_id: str | None) -> int:
-        now = self.now()
-        return self._backend.read(lambda connection: held(connection, project_id, now=now))
+        return held(self._backend, project_id, now=self.now())
 
     def yielding(self, lease_id: str) -> Sequence[Owned]:
         """Live bookings that end early for a lease."""

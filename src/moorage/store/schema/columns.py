@@ -60,7 +60,10 @@ def numbered_with_id() -> tuple[Column[int], Column[str]]:
     return number, Column("id", UUID, nullable=False, unique=True)
 
 
-def partial_index(column: str, where: str, name: str | None = None) -> Index:
-    """An index of some rows only, where the database knows such; None: named as others are."""
+def partial_index(column: str, where: str, name: str | None = None, *more: str) -> Index:
+    """An index of some rows only, where the database knows such; None: named as others are.
+
+    `more` columns come after the first.
+    """
     condition = text(where)
-    return Index(name, column, sqlite_where=condition, postgresql_where=condition)
+    return Index(name, column, *more, sqlite_where=condition, postgresql_where=condition)

@@ -181,7 +181,11 @@ bookings = Table(
     Index(None, "provider", "resource_class"),
     partial_index("lapses_at", "state <> 'allocated'"),
     partial_index("end_at", "state <> 'allocated'"),
-    partial_index("holder", PLACE_TAKEN),
+    # All that a count of held places reads, and consumer by consumer: it looks at no row.
+    partial_index(
+        *("holder", PLACE_TAKEN, "ix_bookings_places_taken"),
+        *("consumer", "state", "lapses_at", "end_at"),
+    ),
     partial_index("decision", "decision IS NOT NULL"),
     partial_index("yields_to", "yields_to IS NOT NULL"),
     partial_index("end_at", HAS_END, "ix_bookings_declared_ends"),
