@@ -1,7 +1,8 @@
 """Explanations of random infeasible problems, judged by the exhaustive solver.
 
-Setting all named conflicts aside makes the problem feasible and no proper part of the collection
-does; within each conflict every proper subset can hold; each relaxation, applied, is feasible.
+Setting all named conflicts aside, while policies mean what they mean in the whole, makes the
+problem feasible, and no proper part of the collection does; within each conflict every proper
+subset can hold; each relaxation, applied, is feasible.
 """
 
 import itertools
@@ -16,7 +17,7 @@ from moorage.domain.explain import Element, EnsembleChange, Stage
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
 from moorage.engine.explain.conflicts import any_placement
-from moorage.engine.explain.elements import elements, without_elements
+from moorage.engine.explain.elements import elements, part_of, without_elements
 from moorage.engine.explain.refusal import RefusalExplanation, explain
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Problem, Verdict
@@ -68,7 +69,8 @@ def _check_collection(built: BuiltProblem, found: RefusalExplanation, seed: int)
     for size in range(len(parts) + 1):
         for some in itertools.combinations(parts, size):
             aside = frozenset[Element]().union(*some)
-            assert feasible(without_elements(built, aside).problem) == (size == len(parts)), seed
+            rest = part_of(built, aside, built.policy_view).problem
+            assert feasible(rest) == (size == len(parts)), seed
 
 
 def _check_minimal(built: BuiltProblem, core: tuple[Element, ...], seed: int) -> None:

@@ -140,6 +140,13 @@ class DeletionFilter:
         """Whether a request that asks for no more than is left without these has a placement."""
         return self._feasible(_Question(aside, aside & self._decisive))
 
+    def is_resolved(self, aside: Elements) -> bool | None:
+        """Whether the request has a placement once these are left out; None: undecided.
+
+        What policies mean stays what it is in the whole request.
+        """
+        return self._feasible(_Question(aside))
+
     def _feasible(self, one: _Question) -> bool | None:
         if one not in self._known:
             verdict = self._implied(one)
@@ -237,12 +244,13 @@ class DeletionFilter:
     def conflicts(self) -> Iterator[Core]:
         """Disjoint conflicts, until the rest is feasible or undecided.
 
-        Each conflict is removed as a whole before the next search. As they are disjoint, all of
-        them must be resolved to make the request feasible.
+        Each conflict is removed as a whole before the next search, in which policies still mean
+        what they mean in the request. So each is a conflict of the request, and as they are
+        disjoint, all of them must be resolved to make it feasible.
         """
         every = elements(self.built)
         aside: Elements = frozenset()
-        while self.feasible(aside) is False:
+        while self.is_resolved(aside) is False:
             core = self._conflict([one for one in every if one not in aside], every)
             if not core.elements:
                 return
@@ -258,14 +266,11 @@ class DeletionFilter:
         is not satisfiable, the elements that narrow them there are told with it.
         """
         whole = frozenset(every)
-        unmeant: Elements = frozenset()
-        if self._feasible(_Question(whole - frozenset(active))) is not False:
-            unmeant = (whole - frozenset(active)) & self._decisive
-        core = self._shrunk(active, lambda rest: _Question(whole - rest, unmeant))
+        core = self._shrunk(active, lambda rest: _Question(whole - rest))
         aside = whole - frozenset(core)
         if self.feasible(aside) is False and self.proves_minimal(core):
             return Core(tuple(core), minimal=True)
-        needed = self._narrowing(_Question(aside, unmeant), frozenset(active))
+        needed = self._narrowing(_Question(aside), frozenset(active))
         return Core(
             tuple(one for one in active if one in needed or one not in aside), minimal=False
         )

@@ -103,7 +103,7 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     cores = () if stage is skip_stage else tuple(deletion.conflicts())
     if counted is not None and not cores:
         cores = (counted,)
-    left = deletion.feasible(frozenset(one for core in cores for one in core.elements))
+    left = deletion.is_resolved(frozenset(one for core in cores for one in core.elements))
     found = FoundRelaxations()
     if cores and stage is not skip_stage:
         found = find_relaxations(built, cores, oracle, terms)
