@@ -168,6 +168,16 @@ def test_every_alternative_is_named_and_one_without_traits_says_any() -> None:
     ]
 
 
+def test_an_alternative_that_a_trait_keeps_out_needs_what_it_is_described_with() -> None:
+    second = Role("a", {"MEMORY_MB": 4096})
+    first = Role("a", {"VCPU": 1}, required=(frozenset({"CUSTOM_A"}),), alternatives=(second,))
+    fleet = terrain([Host("h1", {"VCPU": 8, "MEMORY_MB": 1024})], EMPTY)
+    [one] = explained(build_on_terrain(asked([(first, 1)]), fleet)).conflicts
+    needs = dict(zip(one.elements, one.needs, strict=True))
+    said = "1 VCPU (alternative 0) or 4096 MEMORY_MB (alternative 1) for each of 1 x a"
+    assert needs[Element("resources", "a")] == said
+
+
 def test_a_change_of_an_alternative_helps_as_it_is_told() -> None:
     told = 0
     for seed in range(SEEDS):

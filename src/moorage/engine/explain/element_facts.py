@@ -56,8 +56,9 @@ def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
 
 
 def _resources(role: Role, binding: Binding) -> str:
-    bound = sorted(role.resources.keys() & binding[role.name])
-    return ", ".join(f"{role.resources[name]} {name}" for name in bound) or "nothing"
+    # Of an alternative that something else keeps out no class binds: then it is told whole.
+    bound = role.resources.keys() & binding[role.name] or role.resources.keys()
+    return ", ".join(f"{role.resources[name]} {name}" for name in sorted(bound)) or "nothing"
 
 
 def _devices(role: Role, binding: Binding) -> str:
