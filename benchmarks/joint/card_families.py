@@ -84,9 +84,8 @@ class CardDraft(Draft):
 
 
 def shares(draft: CardDraft, members: int, seed: int) -> Instance:
-    """Each member takes a quarter or a half of any card; few on a host, even over zones."""
-    amount = WHOLE // int(draft.dice.choice((2, 4)))
-    infer = draft.with_cards("infer", 4, amount)
+    """Each member takes a quarter of any card; few on a host, even over zones."""
+    infer = draft.with_cards("infer", 4, WHOLE // 4)
     draft.plant(infer, members, most={"host": 2}, even="zone")
     limit = draft.fullest(infer, "host")
     draft.policy("infer-apart", "anti-affinity", infer, max_per_domain=limit)

@@ -40,7 +40,7 @@ MODELS: Final = tuple(
     f"CUSTOM_GPU_{name}" for name in ("P100", "T4", "V100", "A10", "A100", "H100")
 )
 """Traits of the cards; those of a host are alike."""
-_COUNTS, _SHARES = (2, 4, 8), (0.27, 0.38, 0.35)
+_COUNTS, _SHARES = (2, 4, 8), (0.25, 0.34, 0.41)
 _WHOLE_TAKEN, _PARTLY_TAKEN = 0.75, 0.5
 """Of the fleet's load: the share of cards that are taken whole, and in part."""
 

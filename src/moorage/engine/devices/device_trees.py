@@ -55,6 +55,16 @@ class Positions(Mapping[str, int]):
 
 
 @dataclass(frozen=True, eq=False)
+class Inventories:
+    """The n providers here that have a class."""
+
+    positions: Ints
+    """[n], ascending."""
+    at: Ints | slice
+    """[n] indices into the columns of the class; a slice: all of them."""
+
+
+@dataclass(frozen=True, eq=False)
 class DeviceTrees:
     """P providers (positions), for H hosts (rows of a terrain)."""
 
@@ -74,6 +84,8 @@ class DeviceTrees:
     """[q] row of a host, ascending."""
     lender: Ints
     """[q] position of a provider of another tree that shares its inventory with that host."""
+    inventories: tuple[Inventories, ...] = ()
+    """Per class that they were cut for."""
     key: object = None
     """Under which they are kept."""
     kept: KeptColumns[object, object] = field(default_factory=KeptColumns, repr=False)
@@ -82,8 +94,12 @@ class DeviceTrees:
     @property
     def size(self) -> int:
         """Bytes that it takes."""
-        per_provider = 8 + 2 * self.rows.itemsize + self.host.itemsize + self.parent.itemsize
-        return len(self.uuids) * (per_provider + 8) + 20 * len(self.borrower)
+        arrays = (self.rows, self.host, self.parent, self.computing, *self.accessible)
+        indices = (some for one in self.inventories for some in (one.positions, one.at))
+        links = (self.borrower, self.lender, self.lends)
+        every = (*arrays, *indices, *links)
+        named = 8 * len(self.uuids)
+        return named + sum(one.nbytes for one in every if not isinstance(one, slice))
 
     @cached_property
     def position_of(self) -> Positions:
@@ -209,7 +225,21 @@ def _cut(
         computing=_computing(snapshot, volumes=volumes)[rows],
         borrower=borrower[order].astype(np.int32),
         lender=lender[order].astype(np.int32),
+        inventories=tuple(_inventories(snapshot, name, position) for name in classes),
     )
+
+
+def _inventories(snapshot: Snapshot, name: str, position: Ints) -> Inventories:
+    """The providers of a class that have a `position` [rows]."""
+    columns = snapshot.classes.get(name)
+    if columns is None:
+        nothing = np.zeros(0, dtype=np.int32)
+        return Inventories(nothing, nothing)
+    positions = position[columns.rows].astype(np.int32)
+    there = positions >= 0
+    if there.all():
+        return Inventories(positions, slice(None))
+    return Inventories(positions[there], np.flatnonzero(there).astype(np.int32))
 
 
 def _relevant(snapshot: Snapshot, classes: Sequence[str], named: frozenset[str]) -> Bools:

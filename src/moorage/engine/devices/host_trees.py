@@ -240,7 +240,7 @@ def devices_of(
     if not grouped and not _outside_hosts(snapshot, classes, hosts, sharing(snapshot)):
         return None
     trees = device_trees(snapshot, request, classes, hosts)
-    capacity, free = amounts_of(snapshot, request, trees.rows, classes, max_free)
+    capacity, free = _amounts(snapshot, request, trees, classes, max_free)
     columns = (snapshot.classes.get(name) for name in classes)
     return Devices(
         trees=trees,
@@ -274,32 +274,32 @@ def _outside_hosts(snapshot: Snapshot, classes: Sequence[str], hosts: Ints, pair
     return any(bool(outside[one.rows].any()) for one in found if one is not None)
 
 
-def amounts_of(
-    snapshot: Snapshot, request: EnsembleRequest, rows: Rows, classes: Sequence[str], max_free: int
+def _amounts(
+    snapshot: Snapshot,
+    request: EnsembleRequest,
+    trees: DeviceTrees,
+    classes: Sequence[str],
+    max_free: int,
 ) -> tuple[Ints, Ints]:
-    """The `capacity` and what is `free` of some providers over the request's period.
-
-    Provider x class; `free` is at most `max_free`, and both are 0 of a class that a provider does
-    not have.
-    """
+    """`Devices.capacity` and `free` over the request's period; `free` is at most `max_free`."""
     # In memory a class is a row: all that reads them reads a class at a time.
-    capacity, free = (np.zeros((len(classes), len(rows)), dtype=np.int64).T for _ in range(2))
-    for k, name in enumerate(classes):
-        columns = snapshot.classes.get(name)
-        if columns is None:
-            continue
-        peak = snapshot.peak_over(name, request.period, without=request.released)
-        left = np.minimum(columns.capacity - peak, max_free)
-        at = columns.position[rows]
-        there = at >= 0
-        if there.all():
-            free[:, k] = left[at]
-            capacity[:, k] = (left + peak)[at]
-        else:
-            at = at[there]
-            free[there, k] = left[at]
-            capacity[there, k] = (left + peak)[at]
-    return capacity, free
+    shape = len(classes), len(trees.uuids)
+    capacity, free = (np.zeros(shape, dtype=np.int64) for _ in range(2))
+    for k, (name, there) in enumerate(zip(classes, trees.inventories, strict=True)):
+        if name in snapshot.classes:
+            every, left = _capacity_and_free(snapshot, request, name, max_free)
+            capacity[k][there.positions] = every[there.at]
+            free[k][there.positions] = left[there.at]
+    return capacity.T, free.T
+
+
+def _capacity_and_free(
+    snapshot: Snapshot, request: EnsembleRequest, name: str, max_free: int
+) -> tuple[Ints, Ints]:
+    """What each provider of a class has in all, and free over the request's period."""
+    peak = snapshot.peak_over(name, request.period, without=request.released)
+    free = np.minimum(snapshot.classes[name].capacity - peak, max_free)
+    return free + peak, free
 
 
 def columns_of(
@@ -309,18 +309,22 @@ def columns_of(
 
     `free` is at most `max_free`; a class that a provider does not have is all 0, in steps of 1.
     """
-    found = {name: np.zeros((len(classes), len(rows)), dtype=np.int64).T for name in UNITS}
+    found = {name: np.zeros((len(classes), len(rows)), dtype=np.int64).T for name in COLUMNS}
     found["step_size"] += 1
     for k, name in enumerate(classes):
         columns = snapshot.classes.get(name)
-        if columns is not None:
-            at = columns.position[rows]
-            there = at >= 0
-            has = slice(None) if there.all() else there
-            for rule in UNITS:
-                found[rule][has, k] = getattr(columns, rule)[at[has]]
-    capacity, free = amounts_of(snapshot, request, rows, classes, max_free)
-    return {"capacity": capacity, "free": free, **found}
+        if columns is None:
+            continue
+        at = columns.position[rows]
+        there = at >= 0
+        has = slice(None) if there.all() else there
+        at = at[has]
+        every, left = _capacity_and_free(snapshot, request, name, max_free)
+        found["capacity"][has, k] = every[at]
+        found["free"][has, k] = left[at]
+        for rule in UNITS:
+            found[rule][has, k] = getattr(columns, rule)[at]
+    return found
 
 
 def _named_strings(roles: Iterable[Role]) -> Iterable[str]:
