@@ -164,7 +164,12 @@ class Snapshot(LedgerColumns):
     @property
     def roots(self) -> Rows:
         """Rows of living root providers, ascending."""
-        return np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
+        found = self.cache.get("roots")
+        if not isinstance(found, np.ndarray):
+            found = np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
+            found.setflags(write=False)  # it is many snapshots'
+            self.cache["roots"] = found
+        return found
 
     @property
     def fleet(self) -> Bools:

@@ -134,6 +134,8 @@ def without_server_providers(snapshot: Snapshot, query: CandidateQuery) -> Candi
 
     Otherwise a project could offer a class that flavors ask of real hosts.
     """
+    if not snapshot.offered_by:
+        return query
     offered = np.array(list(snapshot.offered_by), dtype=np.int64)
     columns = [snapshot.classes[name] for name in query.classes if name in snapshot.classes]
     if not any((one.position[offered] >= 0).any() for one in columns):
