@@ -257,6 +257,19 @@ def test_a_changeset_may_rely_on_the_topology(store: Ledger) -> None:
     store.commit(Changeset(changes, topology_revision=1))
 
 
+def test_what_grows_with_the_members_is_encoded_before_the_locks(
+    store: Ledger, database_url: str, clock: SetClock
+) -> None:
+    unsayable = Changeset((PutEnsemble(ensemble(1, user_id=object()), None),))
+
+    def alone() -> None:
+        with pytest.raises(TypeError, match="object"):  # and does not wait for this one's end
+            store.commit(unsayable)
+
+    with closing(open_store(database_url, clock=clock)) as other:
+        assert other.commit_alone(alone) is None
+
+
 def test_ensembles_that_keep_others_out_are_read_again_only_after_one_has_changed(
     store: Ledger, database_url: str, clock: SetClock
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from moorage.store.commit.change_bodies import ChangeBodies
 from moorage.store.commit.commit import commit, commit_alone
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
@@ -76,8 +77,10 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         Raises:
             Busy: too many writers at once, or the database is away.
         """
+        bodies = ChangeBodies(changeset)
         with self._backend.log.queue(changeset):
-            return self._watch.commit(self._written(partial(commit, changeset=changeset)))
+            work = self._written(partial(commit, changeset=changeset, bodies=bodies))
+            return self._watch.commit(work)
 
     def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
         """See `Store`. In each process one at a time, so that others come in between.

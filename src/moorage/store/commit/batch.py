@@ -23,6 +23,7 @@ from moorage.domain.placement import Occupant
 from moorage.store.changelog import additions
 from moorage.store.changelog.additions import Added
 from moorage.store.changelog.entries import ProviderChange
+from moorage.store.commit.change_bodies import ChangeBodies
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import rows
@@ -76,6 +77,7 @@ class Batch:
     sweep: Callable[[Session, Turn, Instant], Swept]
     """Deletes bookings that no longer live, and says where; see `Log.sweep`."""
     prefetched: Prefetched = field(default_factory=dict)
+    bodies: ChangeBodies = field(default_factory=ChangeBodies)
     touched: dict[str, bool] = field(init=False, default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
     rewritten: set[str] = field(init=False, default_factory=set)

@@ -38,6 +38,7 @@ from moorage.store.commit.apply import (
     taken_ids,
 )
 from moorage.store.commit.batch import Batch
+from moorage.store.commit.change_bodies import ChangeBodies
 from moorage.store.commit.freshness import check_reliance
 from moorage.store.commit.generations import generations_of, move
 from moorage.store.commit.inventory_check import (
@@ -145,11 +146,17 @@ _FORGET = delete(tables.consumers).where(
 
 
 def commit(
-    connection: Session, changeset: Changeset, *, log: Log, clock: Clock | None = None
+    connection: Session,
+    changeset: Changeset,
+    *,
+    log: Log,
+    clock: Clock | None = None,
+    bodies: ChangeBodies | None = None,
 ) -> Committed:
     """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
 
-    The commit's instant is the database's, or the clock's if one is given.
+    The commit's instant is the database's, or the clock's if one is given. `bodies` are what was
+    encoded of the changeset before.
 
     Raises:
         ProviderConflict: what it relies on has changed; see `check_reliance`.
@@ -164,7 +171,7 @@ def commit(
     prefetched: Prefetched = {}
     for (statement, given), found in zip(ahead, answers, strict=True):
         prefetched[statement] = given, found
-    batch = Batch(connection, now, turn, log.sweep, prefetched)
+    batch = Batch(connection, now, turn, log.sweep, prefetched, bodies or ChangeBodies())
     kinds: frozenset[type] = frozenset(map(type, changeset.changes))
     check_reliance(batch, changeset)
     if not kinds.isdisjoint(taken_ids.KINDS):

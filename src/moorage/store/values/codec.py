@@ -50,11 +50,15 @@ def record(cls: type[T], /, **shapes: Shape[Any]) -> Shape[T]:
     """A dataclass as a JSON object; `shapes` names the fields that are not plain."""
     known: type[DataclassInstance] = cls  # type: ignore[assignment]  # every caller passes a dataclass
     table = [(one.name, shapes.get(one.name, PLAIN)) for one in fields(known)]
+    shaped = [(name, shape.dump) for name, shape in table if shape.dump is not _same]
     unknown = shapes.keys() - {name for name, _ in table}
     assert not unknown, f"{cls.__name__} has no fields {unknown}"
 
     def dump(value: T) -> dict[str, Any]:
-        return {name: shape.dump(getattr(value, name)) for name, shape in table}
+        found = {name: getattr(value, name) for name, _ in table}
+        for name, plain in shaped:
+            found[name] = plain(found[name])
+        return found
 
     def load(plain: Mapping[str, Any]) -> T:
         # A field that a later version added takes its default.

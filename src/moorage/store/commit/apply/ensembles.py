@@ -182,7 +182,7 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         "project_id": ensemble.project_id,
         "name": ensemble.name,
         "generation": ensemble.generation,
-        "body": stored_bodies.ENSEMBLE.encode(ensemble),
+        "body": batch.bodies.of(change),
     }
     write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
     if change.generation is None:
@@ -351,7 +351,7 @@ def put_decision(batch: Batch, change: PutDecision) -> None:
         "expires_at": decision.expires_at,
         "generation": decision.generation,
         "ended_at": batch.now if decision.state in OVER else None,
-        "body": stored_bodies.DECISION.encode(decision),
+        "body": batch.bodies.of(change),
     }
     write(batch, _DECISION, decision.id, values, change.generation)
 
