@@ -307,6 +307,22 @@ def test_a_policy_says_itself_what_becomes_of_moves(
     assert len(cloud.misplaced()) == told
 
 
+@pytest.mark.parametrize(("said", "status", "told"), [("refuse", 409, 0), ("report", 204, 1)])
+def test_a_reshape_is_judged_like_every_other_write(
+    make: Make, said: str, status: int, told: int
+) -> None:
+    cloud: Running = make("report")
+    stranger, (kept, *_) = str(uuid4()), sorted(cloud.servers("web").values())
+    body = {"type": "exclusive", "members": ["web"], "against": "others", "on_violation": said}
+    path = f"/v1/ensembles/{cloud.ensemble}/policies/alone"
+    headers = {**ADMIN, "If-Match": "*"}
+    answer = cloud.client.simulate_put(path, json={"policy": body}, headers=headers)
+    assert answer.status_code == 200, answer.text
+    answer = cloud.reshape(stranger, kept, SMALL)
+    assert answer.status_code == status, answer.text
+    assert len(cloud.native("GET", "/events?type=policy.violated")["events"]) == told
+
+
 @pytest.mark.parametrize("against", ["others", "other_projects"])
 def test_a_members_migration_is_no_foreigner(make: Make, against: str) -> None:
     cloud: Running = make()

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from falcon.testing import TestClient
-from tests.api.placement.test_tickets import PLACEMENT, ROOT, Cloud
+from tests.api.placement.test_tickets import NATIVE, PLACEMENT, ROOT, Cloud
 
 from moorage.app import create_app
 from moorage.settings import configure, read
@@ -65,6 +65,22 @@ class Running(Cloud):
             for consumer, taken in allocations.items()
         }
         return self.client.simulate_post("/placement/allocations", json=body, headers=PLACEMENT)
+
+    def reshape(self, server: str, host: str, size: dict[str, int]) -> Any:
+        """Put a server on a host by a reshape; the inventories of another host stay as they are."""
+        path = "/placement/resource_providers"
+        every = self.client.simulate_get(path, headers=PLACEMENT).json["resource_providers"]
+        kept = next(one["uuid"] for one in every if one["uuid"] != host)
+        found = self.client.simulate_get(f"{path}/{kept}/inventories", headers=PLACEMENT).json
+        allocations = {
+            "allocations": {host: {"resources": size}},
+            "project_id": "shop",
+            "user_id": "ann",
+            "consumer_generation": self.generation(server),
+            "consumer_type": "INSTANCE",
+        }
+        body = {"inventories": {kept: found}, "allocations": {server: allocations}}
+        return self.client.simulate_post("/placement/reshaper", json=body, headers=PLACEMENT)
 
     def generation(self, consumer: str) -> int | None:
         path = f"/placement/allocations/{consumer}"
@@ -270,3 +286,69 @@ def test_a_host_that_a_member_left_by_force_is_entered_back_only_by_its_migratio
     answer = cloud.post({server: cloud.allocations(migration), migration: {}})
     assert answer.status_code == 204, answer.text
     assert len(cloud.misplaced()) == told
+
+
+def test_a_reshape_moves_a_member_only_to_hosts_that_keep_its_policies(make: Make) -> None:
+    cloud = make()
+    webs = cloud.servers("web")
+    (server, home), (_, other), _ = webs.items()
+    refused = cloud.reshape(server, other, WEB)
+    assert refused.status_code == 409, refused.text
+    assert "would break web-apart" in refused.text
+    assert cloud.servers("web") == webs
+    free = min(cloud.hosts_for(server, WEB) - set(webs.values()))
+    assert cloud.reshape(server, free, WEB).status_code == 204
+    assert cloud.servers("web")[server] == free != home
+    assert cloud.misplaced() == []
+
+
+def test_a_reshape_that_breaks_policies_is_reported_where_they_say_so(make: Make) -> None:
+    cloud = make("report")
+    (server, _), (_, other), _ = cloud.servers("web").items()
+    assert cloud.reshape(server, other, WEB).status_code == 204
+    (told,) = cloud.misplaced()
+    assert told["subject"] == server
+    assert "web-apart" in told["body"]["policies"]
+
+
+def test_a_reshape_within_a_host_is_not_judged(make: Make) -> None:
+    """Processors of a member, also of a misplaced one, go to a NUMA node of its host."""
+    cloud = make("report")
+    (server, _), (_, host), _ = cloud.servers("web").items()
+    assert cloud.reshape(server, host, WEB).status_code == 204
+    assert len(cloud.misplaced()) == 1
+    strict = {"type": "anti-affinity", "members": ["web"], "on_violation": "refuse"}
+    policy = f"/v1/ensembles/{cloud.ensemble}/policies/web-apart"
+    either = {**NATIVE, "If-Match": "*"}
+    answer = cloud.client.simulate_put(policy, json={"policy": strict}, headers=either)
+    assert answer.status_code == 200, answer.text
+
+    providers = "/placement/resource_providers"
+    node = {"name": "numa0", "uuid": str(uuid4()), "parent_provider_uuid": host}
+    made = cloud.client.simulate_post(providers, json=node, headers=PLACEMENT)
+    assert made.status_code == 200, made.text
+    path = f"{providers}/{host}/allocations"
+    there = cloud.client.simulate_get(path, headers=PLACEMENT).json["allocations"]
+    inventories = cloud.client.simulate_get(
+        f"{providers}/{host}/inventories", headers=PLACEMENT
+    ).json
+    processors = {"VCPU": inventories["inventories"].pop("VCPU")}
+    moved = {}
+    for consumer in there:
+        shown = cloud.client.simulate_get(f"/placement/allocations/{consumer}", headers=PLACEMENT)
+        resources = shown.json["allocations"][host]["resources"]
+        taken = {node["uuid"]: {"resources": {"VCPU": resources.pop("VCPU")}}}
+        moved[consumer] = {
+            "allocations": taken | {host: {"resources": resources}},
+            "project_id": shown.json["project_id"],
+            "user_id": shown.json["user_id"],
+            "consumer_generation": shown.json["consumer_generation"],
+            "consumer_type": shown.json["consumer_type"],
+        }
+    assert server in moved
+    child = {"resource_provider_generation": made.json["generation"], "inventories": processors}
+    body = {"inventories": {host: inventories, node["uuid"]: child}, "allocations": moved}
+    answer = cloud.client.simulate_post("/placement/reshaper", json=body, headers=PLACEMENT)
+    assert answer.status_code == 204, answer.text
+    assert set(cloud.allocations(server)) == {host, node["uuid"]}
+    assert len(cloud.misplaced()) == 1

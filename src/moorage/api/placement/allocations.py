@@ -141,7 +141,7 @@ def reshape(env: Environment, request: Request) -> Response:
         _put(request, snapshot, uuid, given) for uuid, given in body["inventories"].items()
     ]
     writes = [write_of(consumer, given) for consumer, given in body["allocations"].items()]
-    allocations.reshape(env.store, inventories, writes)
+    allocations.reshape(env.store, inventories, writes, rules=env.rules)
     return Response(status=204)
 
 

@@ -142,7 +142,11 @@ def release(store: Store, consumer: str) -> Committed:
 
 
 def reshape(
-    store: Store, inventories: Sequence[PutInventories], writes: Iterable[ReplaceAllocations]
+    store: Store,
+    inventories: Sequence[PutInventories],
+    writes: Iterable[ReplaceAllocations],
+    *,
+    rules: WriteRules = DEFAULTS,
 ) -> Committed:
     """Replace inventories of providers and allocations of consumers in one transaction.
 
@@ -150,10 +154,16 @@ def reshape(
     move between them. `inventories` are complete, with the generations they rely on. Only the final
     state is checked: a removed class that is still allocated is refused, as is what does not fit.
 
+    A consumer that enters another host is judged as in `allocate`; one that only changes providers
+    of its host is not.
+
     Raises:
         ProviderConflict, ConsumerConflict, InventoryInUse, CapacityExceeded,
         ConstraintViolated, UnknownName, NotFound.
         InvalidDescription: an inventory is of a virtual class.
+        WrongState: a host is exclusive to others, or a member would move to a host on which it
+            breaks required policies.
+        ConcurrentUpdate: too many conflicting commits.
     """
     for put in inventories:
         check_stock(store, put.inventories)
@@ -164,10 +174,25 @@ def reshape(
             interim.append(PutInventories(put.provider, put.inventories, put.generation))
         checked = None if put.inventories else put.generation
         final.append(PutInventories(put.provider, put.inventories, checked, replace_all=True))
-    # A reshape moves consumers to other providers of the same host.
-    return withdrawal.commit_with_withdrawal(
-        store, Changeset((*interim, *writes, *final), releases_places=True)
-    )
+    changes = tuple(writes)
+    if len(changes) > 1:
+        changes = with_migration(store, changes)
+    for attempt in range(ATTEMPTS):
+        revision, judged = _judged(store, changes, rules, afresh=attempt > 0)
+        # As a rule a reshape moves consumers to other providers of the same host.
+        changeset = Changeset(
+            (*interim, *changes, *final, *judged),
+            exclusive_revision=revision,
+            releases_places=True,
+        )
+        try:
+            return withdrawal.commit_with_withdrawal(store, changeset)
+        except (ConsumerConflict, ProviderConflict):
+            raise  # the caller named these generations
+        except ConcurrentUpdate:
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _by_ticket(
@@ -231,12 +256,8 @@ def _commit_writes(
     """
     notice = rules.lifetimes.notice
     for attempt in range(ATTEMPTS):
-        # After a conflict, what this process knows may be what has become old.
-        revision, kept = check_exclusive_hosts(
-            store, writes, notice, rules.foreign_servers, afresh=attempt > 0
-        )
-        moved = check_moves(store, writes, rules.misplaced_members)
-        changeset = Changeset((*writes, *told, *kept, *moved), exclusive_revision=revision)
+        revision, judged = _judged(store, writes, rules, afresh=attempt > 0)
+        changeset = Changeset((*writes, *told, *judged), exclusive_revision=revision)
         if any(map(_PREEMPTIBLE, writes)):
             changeset = ending_in_time(store, changeset, notice)
         try:
@@ -247,6 +268,26 @@ def _commit_writes(
             if attempt == ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def _judged(
+    store: Store, writes: tuple[ReplaceAllocations, ...], rules: WriteRules, *, afresh: bool
+) -> tuple[int | None, tuple[Change, ...]]:
+    """Judge the hosts that consumers enter: whose they are, and whether policies are broken there.
+
+    With `afresh`, after a conflict, what this process knows of exclusive hosts is read anew.
+
+    Returns:
+        The revision of the exclusive ensembles on which the commit relies, or None; and changes to
+        commit with the writes.
+
+    Raises:
+        WrongState: a host is exclusive to others, or a member would break required policies.
+    """
+    revision, kept = check_exclusive_hosts(
+        store, writes, rules.lifetimes.notice, rules.foreign_servers, afresh=afresh
+    )
+    return revision, (*kept, *check_moves(store, writes, rules.misplaced_members))
 
 
 def _commit_with_retries(store: Store, changeset: Changeset) -> Committed:
