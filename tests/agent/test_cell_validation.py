@@ -144,6 +144,22 @@ def test_processors_that_are_offline_do_not_count(tmp_path: Path) -> None:
     assert total(target(machine.flat_memory(16_384), tmp_path), "VCPU") == 8
 
 
+def test_an_operator_may_take_processors_offline(tmp_path: Path) -> None:
+    """The memory of their node stays whole."""
+    found = target(spoiled(ONLINE, "0-23")(sockets()), tmp_path)
+    assert amounts(found) == {
+        "numa0": {"VCPU": 16, "MEMORY_MB": 65_536},
+        "numa1": {"VCPU": 8, "MEMORY_MB": 65_536},
+    }
+    assert found.cautions == ()
+
+
+def test_a_node_without_memory_may_be_offline_as_a_whole(tmp_path: Path) -> None:
+    machine = Machine("bare").cpus("0-7").flat_memory(65_536)
+    machine.cell(0, "0-7", 65_536).cell(1, "8-15", 0)
+    assert amounts(target(machine, tmp_path)) == {"numa0": {"VCPU": 8, "MEMORY_MB": 65_536}}
+
+
 def test_cells_that_share_processors_are_one(tmp_path: Path) -> None:
     machine = Machine("fake").cpus("0-15").flat_memory(16_384)
     machine.cell(0, "0-7", 4096, {2048: 8}).cell(1, "8-15", 4096)
@@ -153,7 +169,18 @@ def test_cells_that_share_processors_are_one(tmp_path: Path) -> None:
         "numa0": {"VCPU": 8, "MEMORY_MB": 8160, "CUSTOM_HUGEPAGES_2MB": 16},
         "numa1": {"VCPU": 8, "MEMORY_MB": 8192},
     }
-    assert [one.code for one in found.cautions] == ["shared-processors"] * 2
+    assert [(one.subject, one.message) for one in found.cautions] == [
+        (node, f"8 of its 8 processors are also in {other}; the two are reported as one")
+        for node, other in (("node2", "node0"), ("node3", "node1"))
+    ]
+
+
+def test_cells_that_share_some_processors(tmp_path: Path) -> None:
+    machine = Machine("some").cpus("0-15").flat_memory(16_384)
+    found = target(machine.cell(0, "0-9", 8192).cell(1, "6-15", 8192), tmp_path)
+    assert amounts(found) == {"numa0": {"VCPU": 16, "MEMORY_MB": 16_384}}
+    [caution] = found.cautions
+    assert caution.message.startswith("4 of its 10 processors are also in node0;")
 
 
 @pytest.mark.parametrize("config", [OWN_ROOT, "{root: agent, numa: false}"])
@@ -178,7 +205,10 @@ def test_without_a_list_of_those_online(tmp_path: Path) -> None:
     with pytest.raises(InconsistentNode, match="processors-unknown"):
         target(machine, tmp_path / "a")
     machine.put("proc/cpuinfo", info)
-    assert total(target(machine, tmp_path / "b"), "VCPU") == 4
+    with pytest.raises(InconsistentNode, match="4 of its 8 processors are not in /proc/cpuinfo"):
+        target(machine, tmp_path / "b")
+    machine.cell(0, "0-3", 8192)
+    assert total(target(machine, tmp_path / "e"), "VCPU") == 4
     flat = Machine("flat").flat_memory(8192)
     with pytest.raises(InconsistentNode, match="no-processors"):
         target(flat, tmp_path / "c")
@@ -238,6 +268,19 @@ HALF: dict[str, tuple[Callable[[Machine], Machine], str]] = {
     "nothing in a file of a node": (spoiled(f"{NODES}/node1/meminfo", "\0"), "not-a-number"),
     "nothing in the total": (spoiled("proc/meminfo", ""), "not-a-number"),
     "nobody is online": (spoiled(ONLINE, "\0"), "not-a-number"),
+    "only one node is online": (spoiled(ONLINE, "0-15"), "processors-differ"),
+    "only one node is online, no total": (
+        lambda one: spoiled(ONLINE, "0-15")(one.without("proc/meminfo")),
+        "processors-differ",
+    ),
+    "no list, and few processors": (
+        lambda one: spoiled("proc/cpuinfo", "processor : 0\nprocessor : 1")(one.without(ONLINE)),
+        "processors-differ",
+    ),
+    "no list, and few processors of each node": (
+        lambda one: spoiled("proc/cpuinfo", "processor : 0\nprocessor : 16")(one.without(ONLINE)),
+        "processors-differ",
+    ),
     "no totals": (lambda one: one.without(*TOTALS), "processors-unknown"),
     "no totals, a node is missing": (
         lambda one: one.without(*TOTALS, f"{NODES}/node1"),

@@ -36,12 +36,41 @@ def online_cells(
         elif processors.online:
             one = replace(cell, cpus=cell.cpus & processors.online)
         for other in [other for other in found if other.cpus & one.cpus]:
-            said = f"node{other.number} has the same processors; they are reported as one"
+            shared = len(other.cpus & one.cpus)
+            said = f"{shared} of its {len(cell.cpus)} processors are also in node{other.number};"
+            said += " the two are reported as one"
             cautions.append(Caution("shared-processors", f"node{cell.number}", said))
             found.remove(other)
             one = _joined(other, one)
         found.append(one)
     return tuple(sorted(found, key=lambda one: one.number)), tuple(cautions)
+
+
+def offline_doubts(cells: Iterable[Cell], processors: Processors) -> tuple[Caution, ...]:
+    """Which cells have processors that are not online, and too many to be believed.
+
+    An operator may take some of a cell's processors offline; its memory stays for guests. A cell
+    without any would be taken for one of memory only, and left out. Where no list says which are
+    online, a cell's processors that /proc/cpuinfo does not have may be online as well.
+
+    Args:
+        cells: all of them, with all processors that their files say.
+        processors: the machine's.
+    """
+    found = []
+    for one in cells:
+        offline = one.cpus - processors.online
+        if not offline or not processors.online:
+            continue
+        if not processors.online_listed:
+            said = f"{len(offline)} of its {len(one.cpus)} processors are not in /proc/cpuinfo,"
+            said += " and nothing else says which are online"
+            found.append(Caution("processors-differ", f"node{one.number}", said))
+        elif offline == one.cpus and one.memory_mb:
+            said = f"none of its {len(one.cpus)} processors is online,"
+            said += f" and it has {one.memory_mb} MiB of memory"
+            found.append(Caution("processors-differ", f"node{one.number}", said))
+    return tuple(found)
 
 
 def differences(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.agent.cell_validation import differences, online_cells
+from moorage.agent.cell_validation import differences, offline_doubts, online_cells
 from moorage.agent.facts import Node
 from moorage.agent.probes import (
     cells,
@@ -93,6 +93,7 @@ def _carriers(
         *unclear_processors,
         *unclear_cells,
         *unclear_memory,
+        *offline_doubts(listed, of_processors),
         *differences(of_cells, of_processors, memory, cells.machine_paged(texts)),
     )
     doubts = tuple(dict.fromkeys(doubts))

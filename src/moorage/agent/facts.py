@@ -43,6 +43,8 @@ class Processors:
     """The processors of a node: their numbers, and what they can do as the kernel names it."""
 
     online: frozenset[int] = frozenset()
+    online_listed: bool = True
+    """Whether a list says which are online; otherwise they are those of /proc/cpuinfo."""
     flags: frozenset[str] = frozenset()
     architecture: str = ""
     hyperthreading: bool = False

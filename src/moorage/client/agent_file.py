@@ -130,10 +130,11 @@ def _numbers(node: YamlNode, what: str, most: int) -> frozenset[int]:
     )
     found: set[int] = set()
     for word in words:
-        first, _, last = word.strip().partition("-")
-        if not all(part.isascii() and part.isdigit() for part in (first, last or first)):
+        first, dash, last = word.strip().partition("-")
+        ends = (first, last) if dash else (first, first)
+        if not all(part.isascii() and part.isdigit() for part in ends):
             raise node.invalid(f"{what} are numbers and ranges such as 4-7, not {word[:40]!r}")
-        low, high = int(first[:10]), int((last or first)[:10])
+        low, high = (int(part[:10]) for part in ends)
         if not low <= high <= most:
             raise node.invalid(f"no range of {what} up to {most}: {word[:40]!r}")
         found |= set(range(low, high + 1))

@@ -45,6 +45,7 @@ def parse(texts: Texts) -> tuple[Processors, tuple[Caution, ...]]:
     return (
         Processors(
             online=online or frozenset(listed),
+            online_listed=bool(online),
             flags=common or frozenset(),
             architecture=architecture,
             hyperthreading=texts.text(_THREADS) == "1",
