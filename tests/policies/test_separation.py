@@ -105,6 +105,14 @@ def test_sides_have_racks_of_their_own(sides: object, least: int) -> None:
             assert (found.verdict is Verdict.FEASIBLE) == (racks == least)
 
 
+def test_a_hundred_sides_are_placed_each_in_a_rack_of_its_own() -> None:
+    roles = {f"cell{n}": (2, {"VCPU": 1}) for n in range(100)}
+    problem = between([[name] for name in roles], racks=100, roles=roles)
+    found = Portfolio(CpSat()).solve(problem.problem, time_limit=20 * SECOND, seed=0)
+    assert found.hosts is not None
+    verify(problem, found.hosts)
+
+
 def test_the_need_of_sides_is_said_in_domains() -> None:
     for sides, said in (
         ("groups", "3 racks for east/0 and east/1 and west (no rack holds two of these groups)"),
@@ -129,9 +137,9 @@ def test_what_is_in_no_group_is_a_side_of_groups() -> None:
 @pytest.mark.parametrize(
     ("sides", "path", "text"),
     [
-        ([], "between", "2 to 64 sides, not 0"),
-        ([["east"]], "between", "2 to 64 sides, not 1"),
-        ([["a"]] * 65, "between", "2 to 64 sides, not 65"),
+        ([], "between", "2 to 1000 sides, not 0"),
+        ([["east"]], "between", "2 to 1000 sides, not 1"),
+        ([["a"]] * 1001, "between", "2 to 1000 sides, not 1001"),
         ([["east"], []], "between[1]", "a side is empty"),
         ([["east"], "west"], "between[1]", "must be a list"),
         ([["east"], [3]], "between[1][0]", "must be a string"),

@@ -6,6 +6,7 @@ own: `east/0/web`. Heat's nested stacks and groups give the same names.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,6 +28,35 @@ def is_within(role: str, name: str) -> bool:
         elif not step.isdigit():
             return False
     return found == len(wanted)
+
+
+@dataclass(slots=True, eq=False)
+class PathTree:
+    """Names of roles, groups and copies by their steps, to find those that a role is within."""
+
+    name: str = ""
+    """The name that ends here; empty: none does."""
+    below: dict[str, PathTree] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> PathTree:
+        """The tree of these names."""
+        tree = cls()
+        for name in names:
+            at = tree
+            for step in name.split("/"):
+                at = at.below.setdefault(step, cls())
+            at.name = name
+        return tree
+
+    def names_of(self, role: str) -> frozenset[str]:
+        """The names that the role is within; see `is_within`."""
+        found, reached = set[str](), {self}
+        for step in role.split("/"):
+            further = {at.below[step] for at in reached if step in at.below}
+            found |= {at.name for at in further if at.name}
+            reached = further | reached if step.isdigit() else further
+        return frozenset(found)
 
 
 def is_known(name: str, roles: Iterable[str]) -> bool:

@@ -27,7 +27,7 @@ MAX_NUMBER = 1_000_000
 _OTHER_WORDS: Final = {"weight": "; a policy of weight 3 has strength: {preferred: 3}"}
 """What is a parameter in another's words -> how it is said."""
 MIN_SIDES = 2
-MAX_SIDES = 64
+MAX_SIDES = 1_000
 
 _SIDES: Final = {
     "type": "array",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from moorage.domain.ensembles import Selector
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.references import REFERENCE, referenced
-from moorage.domain.role_paths import group_of, is_known, is_within
+from moorage.domain.role_paths import PathTree, group_of
 from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -33,24 +33,42 @@ def split(edge: Edge, between: Between) -> dict[str, Edge]:
     """Side -> those of the members that are on it; sides without members are left out."""
     found: dict[str, list[MemberName]] = {}
     side_of: dict[str, str] = {}
+    named = None if isinstance(between, str) else _Named(between)
     for member in edge:
         if member.role not in side_of:
-            side_of[member.role] = _side(member.role, between)
+            side_of[member.role] = _side(member.role, between, named)
         if side_of[member.role]:
             found.setdefault(side_of[member.role], []).append(member)
     return {side: tuple(some) for side, some in found.items()}
 
 
-def _side(role: str, between: Between) -> str:
+class _Named:
+    """Named sides, by the paths of what they name."""
+
+    def __init__(self, between: Sides) -> None:
+        self._number_of: dict[str, int] = {}
+        for number, side in enumerate(between):
+            for path in filter(None, map(_path, side)):
+                self._number_of.setdefault(path, number)
+        self._tree = PathTree.of(self._number_of)
+
+    def paths_of(self, role: str) -> frozenset[str]:
+        """The paths that mean the role, or a group or copy that it is in."""
+        return self._tree.names_of(role)
+
+    def numbers_of(self, role: str) -> list[int]:
+        """The numbers of the sides that the role is on, ascending."""
+        return sorted({self._number_of[path] for path in self.paths_of(role)})
+
+
+def _side(role: str, between: Between, named: _Named | None) -> str:
     """The side of a role's members, as a phrase; empty: none."""
     if between == ROLES:
         return role
     if between == GROUPS:
         return group_of(role) or REST
-    for side in between:
-        if any(is_within(role, name) for name in map(_path, side)):
-            return " with ".join(sorted(side))
-    return ""
+    on = [] if named is None else named.numbers_of(role)
+    return " with ".join(sorted(between[on[0]])) if on else ""
 
 
 def on_side(edge: Edge, side: frozenset[str]) -> Edge:
@@ -120,18 +138,16 @@ def check_roles(between: Between, roles: Collection[str], path: str) -> None:
     """
     if not isinstance(between, tuple):
         return
+    named = _Named(between)
+    known = frozenset[str]().union(*map(named.paths_of, roles))
     for i, side in enumerate(between):
         for name in sorted(side):
-            if _path(name) and not is_known(_path(name), roles):
+            if _path(name) and _path(name) not in known:
                 raise InvalidDescription(
                     f"{name} is no role, group or copy{did_you_mean(name, roles)}",
                     path=f"{path}[{i}]",
                 )
     for role in sorted(roles):
-        on = [
-            i
-            for i, side in enumerate(between)
-            if any(is_within(role, name) for name in map(_path, side))
-        ]
+        on = named.numbers_of(role)
         if len(on) > 1:
             raise InvalidDescription(f"role {role} is on two sides", path=f"{path}[{on[1]}]")

@@ -183,8 +183,28 @@ def test_too_many_copies_that_are_apart_are_refused(service: Service) -> None:
                "members": [{"name": "w", "flavor": "m1.small"}]}  # fmt: skip
     apart = {"type": "separation", "members": ["g"], "between": "groups", "level": "rack"}
     answer = service.call("POST", "/ensembles", {"ensemble": body(apart, cluster=cluster)})
-    assert "members in all policies together" in answer.text
+    assert "members in all policies together, each once for every other side" in answer.text
+    assert "limit 100000" in answer.text
     assert answer.status_code in (400, 403)
+
+
+def cells(count: int, each: int) -> dict[str, Any]:
+    """So many cells of so many members, of which no two share a rack, each a side by its name."""
+    roles = [{"name": f"cell{n}", "count": each, "flavor": "m1.small"} for n in range(count)]
+    sides = [[one["name"]] for one in roles]
+    apart = {"name": "apart", "type": "separation", "between": sides, "level": "rack"}
+    return {"ensemble": {"name": "cells", "members": roles, "policies": [apart]}}
+
+
+def test_more_sides_than_can_be_compared_are_refused(service: Service) -> None:
+    answer = service.call("POST", "/ensembles", cells(400, 1))
+    assert answer.status_code in (400, 403)
+    assert "each once for every other side: limit 100000" in answer.text
+    many = cells(3, 1)
+    many["ensemble"]["policies"][0]["between"] = [["cell0"]] * 1_001
+    answer = service.call("POST", "/ensembles", many)
+    refused(answer, 400, "invalid_description")
+    assert "must have 2 to 1000 sides, not 1001" in answer.text
 
 
 @pytest.mark.parametrize(

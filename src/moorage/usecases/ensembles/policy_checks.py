@@ -173,8 +173,9 @@ def _bound_edges(ensemble: Ensemble, policies: Sequence[Policy]) -> None:
             others = 1 if between == MEMBERS else len(split(edge, between)) - 1
             listed += len(edge) * max(others, 1)
         if listed > MOST_LISTED:
+            counted = ", each once for every other side" if between != MEMBERS else ""
             raise LimitExceeded(
-                "members in all policies together", limit=MOST_LISTED, requested=listed
+                f"members in all policies together{counted}", limit=MOST_LISTED, requested=listed
             )
 
 
