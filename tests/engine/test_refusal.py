@@ -247,16 +247,12 @@ def test_only_the_classes_that_bind_are_told() -> None:
     assert conflict.facts == (Fact("VCPU free on hosts usable for a", 8, 10),)
 
 
-HARD = [
-    Host("h1", {"VCPU": 7}),
-    Host("h2", {"VCPU": 7}),
-    Host("h3", {"VCPU": 7}),
-]
-"""Four members of 5, 4 and 3 VCPU fit by their sum and not by their shapes."""
+HARD = [Host("h1", {"VCPU": 11}), Host("h2", {"VCPU": 11})]
+"""Members of 6, 4 and 3 VCPU fit by their sum, and by their number, and not by their shapes."""
 
 
 def hard() -> BuiltProblem:
-    sizes = {"a": (1, {"VCPU": 5}), "b": (2, {"VCPU": 4}), "c": (2, {"VCPU": 4})}
+    sizes = {"a": (2, {"VCPU": 6}), "b": (1, {"VCPU": 4}), "c": (2, {"VCPU": 3})}
     return build_on_terrain(request(sizes), terrain(HARD, EMPTY))
 
 

@@ -8,6 +8,7 @@ from moorage.domain.errors import Contradiction, InvalidDescription
 from moorage.domain.period import SECOND
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
+from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.verify import verify
 from moorage.policies.contradiction import refuse_contradictions
@@ -111,6 +112,8 @@ def test_a_hundred_sides_are_placed_each_in_a_rack_of_its_own() -> None:
     found = Portfolio(CpSat()).solve(problem.problem, time_limit=20 * SECOND, seed=0)
     assert found.hosts is not None
     verify(problem, found.hosts)
+    short = between([[name] for name in roles], racks=99, roles=roles)
+    assert refuted(short.problem)
 
 
 def test_the_need_of_sides_is_said_in_domains() -> None:

@@ -7,7 +7,8 @@ Counts are upper bounds: how many members a host or domain could hold if it had 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from moorage.domain.topology import HOST
 from moorage.engine.joint.cost import excess
 from moorage.engine.joint.problem import mask_of
 from moorage.engine.joint.problem_index import index_problem
+from moorage.engine.joint.separation_counting import separated_sides_refute
 from moorage.engine.joint.shared_domain_counting import joined_members_refute
 from moorage.policies.primitives import (
+    Apart,
     AtLeastDomains,
     AtMost,
     AtMostTogether,
@@ -26,7 +29,7 @@ from moorage.policies.primitives import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
+
+
+_MOST_SIZES: Final = 8
+"""Sizes of members of which the largest are counted together."""
 
 
 def refuted(problem: Problem) -> bool:
@@ -46,11 +53,13 @@ def refuted(problem: Problem) -> bool:
     different = {
         _shape(numbers, constraint): constraint
         for constraint in numbers.constraints
-        if constraint.required
+        if constraint.required and not isinstance(constraint.primitive, Apart)
     }
     if any(_ConstraintCounts(numbers, one).refuted() for one in different.values()):
         return True
-    return joined_members_refute(numbers)
+    return joined_members_refute(numbers) or separated_sides_refute(
+        numbers, partial(_ConstraintCounts, numbers)
+    )
 
 
 def _shape(numbers: ProblemIndex, constraint: LevelConstraint) -> object:
@@ -96,7 +105,35 @@ def _capacity_refutes(numbers: ProblemIndex) -> bool:
         int((np.minimum(numbers.slots(role_of[group]), count) * numbers.allowed[group]).sum())
         < count
         for group, count in counts.items()
-    )
+    ) or _sizes_refute(numbers, counts)
+
+
+def _sizes_refute(numbers: ProblemIndex, counts: Mapping[int, int]) -> bool:
+    """Whether too few fit of the members that take most of a class, host by host.
+
+    Even if each took only what the least of them takes of every class.
+    """
+    distinct, size_of = numbers.sizes
+    of_size: dict[int, list[int]] = {}
+    for group in counts:
+        of_size.setdefault(int(size_of[_role(numbers, group)]), []).append(group)
+    if len(of_size) == 1:
+        return False
+    tried = set[frozenset[int]]()
+    for k in np.flatnonzero(distinct[list(of_size)].any(axis=0)).tolist():
+        ordered = sorted(of_size, key=lambda size: -distinct[size, k])
+        for length in range(2, min(len(ordered), _MOST_SIZES) + 1):
+            some = frozenset(ordered[:length])
+            if some in tried:
+                continue
+            tried.add(some)
+            groups = [group for size in some for group in of_size[size]]
+            count = sum(counts[group] for group in groups)
+            places = np.minimum(numbers.fitting(distinct[list(some)].min(axis=0)), count)
+            open_to = np.logical_or.reduce([numbers.allowed[group] for group in groups])
+            if int(places[open_to].sum()) < count:
+                return True
+    return False
 
 
 def _pool_refutes(numbers: ProblemIndex) -> bool:
@@ -152,6 +189,8 @@ class _ConstraintCounts:
         self.slots = {group: self._slots(group, n) for group, n in self.groups.items()}
         on_host = sum(self.slots.values(), np.zeros(len(numbers.problem.hosts), dtype=np.int64))
         on_host = np.minimum(on_host, len(self.to_place))
+        if len(self.groups) > 1:
+            on_host = self._together(on_host)
         self.room = np.minimum(self.hosts.sums(on_host), len(self.to_place))
         # Members on hosts without a domain count nowhere.
         homeless = 0 if self.hosts.covers_all else int(on_host[constraint.domain_of < 0].sum())
@@ -168,6 +207,20 @@ class _ConstraintCounts:
             hosts = slice(numbers.problem.host_count)  # not the absent row, which is no host
             slots[hosts] = np.minimum(slots[hosts], limit)
         return slots
+
+    def _together(self, on_host: Ints) -> Ints:
+        """[H] of so many members of several groups those that fit on a host together.
+
+        Each takes at least what the least of them takes of every class.
+        """
+        numbers = self.numbers
+        roles = [_role(numbers, group) for group in self.groups]
+        found = np.minimum(on_host, numbers.fitting(numbers.problem.demand[roles].min(axis=0)))
+        limit = numbers.host_limit(tuple(self.to_place))
+        if limit is not None:
+            hosts = slice(numbers.problem.host_count)
+            found[hosts] = np.minimum(found[hosts], limit)
+        return found
 
     def refuted(self) -> bool:
         """Whether the constraint cannot be satisfied, whatever the other members do."""

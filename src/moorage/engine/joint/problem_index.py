@@ -244,14 +244,14 @@ class ProblemIndex:
         size = int(self.sizes[1][role])
         found = self._slots.get(size)
         if found is None:
-            found = self._slots[size] = self._fitting(role)
+            found = self._slots[size] = self.fitting(self.problem.demand[role])
             found.flags.writeable = False
         return found
 
-    def _fitting(self, role: int) -> Ints:
+    def fitting(self, demand: Ints) -> Ints:
+        """[H] how many members that take so much [K] fit on each host, at most M."""
         problem = self.problem
         found = np.full(len(problem.hosts), len(problem.members), dtype=np.int64)
-        demand = problem.demand[role]
         # A problem over several periods has columns per time slot, mostly with equal demand.
         for amount in np.unique(demand[demand != 0]).tolist():
             least = problem.free.T[demand == amount].min(axis=0)
