@@ -15,6 +15,7 @@ logarithmic. How a decision is made, and what is proved of it, is described in
 [Joint decisions](../concept/joint-decisions.md). The tables and the plot are made by
 
     make bench-joint ARGS="--set held-out --write"
+    make bench-joint ARGS="--set held-out --devices 9704 --loads 60 --write"
 """
 
 

@@ -173,7 +173,7 @@ class RoleCapacity:
     def size(self) -> int:
         """Bytes that it takes, about."""
         arrays = (one for each in self.classes for one in (each.positions, each.room))
-        texts = sum(len(text) + _ANSWER for _, text in self.answers)
+        texts = sum(len(text) + _ANSWER for _, text in list(self.answers))
         return self.served.nbytes + sum(one.nbytes for one in arrays) + texts
 
 
