@@ -149,6 +149,7 @@ def _fleet() -> Topology:
         ("proximity", {"max_distance": 2}, "h0 h1", True),
         ("proximity", {"max_distance": 2}, "h0 h2", False),
         ("proximity", {"max_distance": 2}, "h3 h3", True),
+        ("proximity", {"max_distance": 2}, "h0 h3", False),
         ("proximity", {"max_distance": 3}, "h0 h3", True),
     ],
 )

@@ -165,8 +165,9 @@ class Topology:
     def level_within(self, distance: int, tree: str = DEFAULT_TREE) -> Level | None:
         """The level whose domains hold exactly the hosts at most `distance` apart.
 
-        None when every pair of hosts is that near. Hosts that stand in no domain of it are near
-        each other where they share one below: see `Level.or_below`.
+        None when every pair of hosts is that near, those in no domain of the tree too. Hosts that
+        stand in no domain of the level are near each other where they share one below: see
+        `Level.or_below`.
         """
         upwards = self.upwards(tree)
         if distance >= len(upwards):

@@ -33,8 +33,10 @@ class Proximity:
     Say how near either as the `level` of the domain they share, or as `max_distance`: 0 is the same
     host, 1 the same domain of the lowest level (a rack, where racks are the lowest), and so on up
     the tree. With a distance two hosts of one rack are near each other whether or not the rack is
-    in a zone, and a host that is in none is near itself only. Meant for `zip`: each application
-    server beside its own database. Broken by one for every domain used beyond the first, and with a
+    in a zone, and a host that is in none is as far from all others as hosts that share no domain:
+    near itself only, unless `max_distance` is more than the number of levels. Then every two hosts
+    are near each other, and the policy asks for nothing. Meant for `zip`: each application server
+    beside its own database. Broken by one for every domain used beyond the first, and with a
     `level` for every member whose host is in no domain of it.
 
     With `{"between": [["web"], ["cache"]]}` each member of the first side is near some member of
@@ -60,6 +62,7 @@ class Proximity:
         ),
         Example("one host is near itself", {"max_distance": 1}, (OUTSIDE, OUTSIDE), good=True),
         Example("near no other", {"max_distance": 2}, (OUTSIDE, "r1/h1"), good=False),
+        Example("no more than 3 apart", {"max_distance": 3}, (OUTSIDE, "r1/h1"), good=True),
     )
 
     level: str | None = field(default=None, metadata=about("Level of the domain they share."))
