@@ -158,6 +158,16 @@ def test_random_answers_differ_in_hosts_and_devices_and_repeat_by_seed(count: in
     assert len({rows[1] for rows in found}) > 12
 
 
+def test_depth_first_keeps_the_first_trees_also_where_answers_are_random() -> None:
+    snapshot = fleet(devices(6, 3))
+    service = CandidateLimit(12, depth_first=True, randomize=True)
+    found = [
+        tuple(roots(snapshot, first_candidates(snapshot, asking(2), 2, service, seed)))
+        for seed in range(20)
+    ]
+    assert set(found) == {(0, 4), (4, 0)}
+
+
 @pytest.mark.parametrize(("hosts", "kept"), [(3, 8), (8, 8), (20, 20)])
 def test_a_bound_of_every_tree_leaves_out_no_host(hosts: int, kept: int) -> None:
     snapshot = fleet(devices(hosts, 6))

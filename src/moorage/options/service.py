@@ -246,7 +246,7 @@ SERVICE: Final = (
         "false",
         "BOOL",
         "Whether answers with allocation candidates are random samples: hosts, and the devices of"
-        " each host, in random order.",
+        " each host, in random order; with depth-first, of the candidates that the number keeps.",
         show=show_truth,
     ),
     Setting(

@@ -326,6 +326,15 @@ def test_two_groups_may_have_one_name_and_an_ensemble_of_another_kind_may_not(do
     assert answer.status_code == 201, answer.text
 
 
+def test_a_group_may_have_the_name_of_an_ensemble_that_was_there_before(door: Door) -> None:
+    answer = door.service.call("POST", "/ensembles", described("g"))
+    assert answer.status_code == 201, answer.text
+    door.made("g")
+    assert door.names() == ["g"]
+    answer = door.service.call("POST", "/ensembles", described("g"))
+    assert answer.status_code == 409, answer.text
+
+
 def test_a_group_of_a_shared_name_that_was_emptied_gets_members_again(door: Door) -> None:
     made = [door.made("g"), door.made("g", "anti-affinity")]
     path = f"/ensembles/{made[1]['id']}/members"

@@ -38,7 +38,7 @@ class CandidateLimit:
     depth_first: bool = False
     """Whether the bound keeps all candidates of the first trees, and not some of every tree."""
     randomize: bool = False
-    """Whether answers are random samples, in random order."""
+    """Whether answers are random samples, in random order; depth first, of what the bound keeps."""
     every_tree: bool = False
     """Whether the bound is the number of the fleet's trees where there are more: then it leaves out
     further candidates of a tree, and never a tree. Such a bound is always breadth first."""
