@@ -12,11 +12,10 @@ from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import DeletionFilter, Oracle, any_placement
 from moorage.engine.explain.refusal import explain
 from moorage.engine.joint.build import build
-from moorage.engine.joint.fleet_room import with_room
+from moorage.engine.joint.fleet_room import with_fleet_room
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import verify
-from moorage.engine.state.ledger_mix import ledger_mix
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 
@@ -92,7 +91,7 @@ def first_answer(
     """
     solver, watch = Portfolio(CpSat()), Stopwatch()
     watch.start()
-    built = with_room(build(request, snapshot, closed=closed), snapshot, ledger_mix(snapshot))
+    built = with_fleet_room(build(request, snapshot, closed=closed), snapshot)
     watch.lap("build")
     outcome = solve(solver, built.problem, time_limit=LEAST, seed=0)
     watch.lap("solve")
@@ -106,7 +105,7 @@ def improved_answer(snapshot: Snapshot, request: EnsembleRequest, limit: Duratio
     """The best answer found within a limit, which is of the solver alone."""
     watch = Stopwatch()
     watch.start()
-    built = with_room(build(request, snapshot), snapshot, ledger_mix(snapshot))
+    built = with_fleet_room(build(request, snapshot), snapshot)
     watch.lap("build")
     outcome = solve(Portfolio(CpSat()), built.problem, time_limit=limit, seed=0)
     watch.lap("solve")

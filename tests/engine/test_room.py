@@ -12,10 +12,11 @@ from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.period import FOREVER, HOUR, SECOND, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
-from moorage.domain.request_mix import RequestMix, Shape
+from moorage.domain.request_mix import RequestMix, Shape, StatedMix, StatedShape, shape_of
+from moorage.domain.request_mix import shape as domain_shape
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.joint.build import BuiltProblem, build
-from moorage.engine.joint.fleet_room import with_room
+from moorage.engine.joint.fleet_room import weighed_mix, with_fleet_room, with_room
 from moorage.engine.joint.problem_index import index_problem
 from moorage.engine.state.ledger_mix import RENEWED, ledger_mix
 from moorage.engine.state.snapshot import ProviderState, Snapshot
@@ -74,11 +75,12 @@ def asked(
 
 
 def shape(*required: str, **amounts: int) -> Shape:
-    return Shape(tuple(sorted(amounts.items())), required)
+    return Shape(tuple(sorted(amounts.items())), tuple((one,) for one in required))
 
 
 def solved(request: EnsembleRequest, fleet: Snapshot, mix: RequestMix) -> list[str]:
-    built = with_room(build(request, fleet), fleet, mix)
+    mine = Counter(shape_of(request.role_of(one)) for one in request.members)
+    built = with_room(build(request, fleet), fleet, mix.joined(mine))
     found = Greedy().solve(built.problem, time_limit=20 * SECOND, seed=0).hosts
     assert found is not None
     return [built.problem.hosts[row] for row in found.tolist()]
@@ -144,7 +146,9 @@ def random_fleet(dice: random.Random) -> Snapshot:
 def one_by_one(fleet: Snapshot, host: str, wanted: Shape, taken: Mapping[str, int]) -> int:
     """How many of a shape the host can take if so much is taken of its own classes."""
     rows = fleet.tree(fleet.row_of[host]).tolist()
-    if not set(wanted.required) <= set().union(*(fleet.traits_of(row) for row in rows)):
+    if not {one for (one,) in wanted.required} <= set().union(
+        *(fleet.traits_of(row) for row in rows)
+    ):
         return 0
     most = []
     for name, amount in wanted.resources:
@@ -172,8 +176,8 @@ def test_harm_is_the_share_of_room_that_is_lost(seed: int) -> None:
         required = tuple(t for t in ("T", "U") if dice.random() < 0.2)
         shapes[shape(*required, **amounts)] += dice.randint(1, 9)
     needed = {"VCPU": dice.randint(1, 4), "MEMORY_MB": dice.randint(1, 900)}
-    built = with_room(build(asked({"web": (2, needed)}), fleet), fleet, RequestMix.of(shapes))
     every = shapes + Counter({shape(**needed): 2})
+    built = with_room(build(asked({"web": (2, needed)}), fleet), fleet, RequestMix.of(every))
     hosts = built.problem.hosts
     free = built.problem.free.T.copy()
     assert built.problem.room is not None
@@ -218,8 +222,53 @@ def test_the_mix_is_kept_for_some_revisions() -> None:
 
 def test_an_empty_ledger_weighs_the_request_alone() -> None:
     fleet = snapshot(provider("a", {"VCPU": 16}), provider("b", {"VCPU": 8}))
-    built: BuiltProblem = with_room(
-        build(asked({"web": (1, {"VCPU": 8})}), fleet), fleet, RequestMix()
-    )
+    built: BuiltProblem = with_fleet_room(build(asked({"web": (1, {"VCPU": 8})}), fleet), fleet)
     assert built.problem.room is not None
     assert built.problem.room.ceiling.tolist() == [[2.0, 1.0]]
+
+
+def test_a_stated_mix_is_weighed_alone() -> None:
+    """Neither what is booked counts, nor the request itself."""
+    fleet = snapshot(
+        provider("a", {"VCPU": 16}, used={"x": {"VCPU": 2}}), provider("b", {"VCPU": 8})
+    )
+    stated = StatedMix.of([StatedShape(shape(VCPU=3), 7)], now=NOW)
+    request = asked({"web": (1, {"VCPU": 8})})
+    assert weighed_mix(fleet.with_stated_mix(stated), request).shapes == ((shape(VCPU=3), 7),)
+    counted = {shape(VCPU=2): 1, shape(VCPU=8): 1}
+    assert dict(weighed_mix(fleet.with_stated_mix(None), request).shapes) == counted
+    built = with_fleet_room(build(request, fleet), fleet.with_stated_mix(stated))
+    assert built.problem.room is not None
+    assert built.problem.room.ceiling.tolist() == [[4.0, 2.0]]
+
+
+def test_room_is_where_traits_and_groups_can_be_had() -> None:
+    """Each device gives whole groups; forbidden and alternative traits; two groups alike."""
+    fast, old = frozenset({"CUSTOM_FAST"}), frozenset({"CUSTOM_OLD"})
+    fleet = snapshot(
+        provider("a", {"VCPU": 16}, traits=old),
+        provider("a0", {"VGPU": 10, "SRIOV": 1}, parent="a", root="a", traits=fast),
+        provider("a1", {"VGPU": 9}, parent="a", root="a", traits=fast | old),
+        provider("b", {"VCPU": 16}),
+        provider("b0", {"VGPU": 10}, parent="b", root="b"),
+    )
+
+    def room(one: Shape) -> list[float]:
+        built = build(asked({"web": (1, {"VCPU": 1})}), fleet)
+        problem = with_room(built, fleet, RequestMix(((one, 1),))).problem
+        assert problem.room is not None
+        return problem.room.ceiling[0].tolist()
+
+    gpu = domain_shape({"VGPU": 5})
+    assert room(gpu) == [3, 2]
+    assert room(domain_shape({"VCPU": 2}, groups=[gpu])) == [3, 2]
+    assert room(domain_shape({"VCPU": 2}, groups=[gpu, gpu])) == [1, 1]
+    assert room(domain_shape({}, groups=[domain_shape({"VGPU": 5}, [fast])])) == [3, 0]
+    assert room(domain_shape({}, groups=[domain_shape({"VGPU": 5}, [fast], old)])) == [2, 0]
+    assert room(domain_shape({}, groups=[domain_shape({"VGPU": 5, "SRIOV": 1})])) == [1, 0]
+    assert room(domain_shape({"VCPU": 2}, [fast])) == [8, 0]
+    assert room(domain_shape({"VCPU": 2}, [{"CUSTOM_NONE", "CUSTOM_FAST"}])) == [8, 0]
+    assert room(domain_shape({"VCPU": 2}, (), old)) == [0, 8]
+    assert room(domain_shape({"CUSTOM_NONE": 2}, groups=[gpu])) == [0, 0]
+    assert room(domain_shape({}, groups=[domain_shape({"CUSTOM_NONE": 1})])) == [0, 0]
+    assert room(domain_shape({}, groups=[domain_shape({"VGPU": 5, "CUSTOM_NONE": 1})])) == [0, 0]

@@ -79,6 +79,7 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
 
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
+        operations.drop_table("request_mix")
         operations.drop_table("server_providers")
         operations.drop_index("ix_providers_offered_by", "providers")
         operations.drop_column("providers", "offered_by")
@@ -111,6 +112,7 @@ def test_shares_say_afterwards_whether_they_wait(new_database_url: str) -> None:
 
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
+        operations.drop_table("request_mix")
         operations.drop_column("shares", "offered")
         operations.drop_column("resource_classes", "offered")
         operations.drop_column("traits", "offered")

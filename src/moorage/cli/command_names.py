@@ -19,7 +19,7 @@ MOORAGE: Final = "moorage"
 OPENSTACK: Final = "openstack"
 BELOW_ENSEMBLE: Final = frozenset(
     """
-    event explanation flavor fleet host hot policy provider quota server share subscription
+    event explanation flavor fleet host hot mix policy provider quota server share subscription
     template topology
     """.split()  # noqa: SIM905 - words read better than quotes
 )

@@ -13,6 +13,7 @@ from moorage.client.events import EventCalls, Subscriptions
 from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation, Topologies
 from moorage.client.leases import LeaseCalls, OfferCalls, SeriesCalls, WaitlistCalls
 from moorage.client.quotas import QuotaCalls
+from moorage.client.request_mix import RequestMixCalls
 from moorage.client.server_providers import ServerProviderCalls
 from moorage.client.shares import ShareCalls
 from moorage.client.stacks import StackCalls
@@ -52,6 +53,7 @@ class Moorage:
         self.hot = HotCalls(transport)
         self.stacks = StackCalls(transport)
         self.quotas = QuotaCalls(transport)
+        self.request_mix = RequestMixCalls(transport)
         self.server_providers = ServerProviderCalls(transport)
         self.shares = ShareCalls(transport)
         self.templates = Templates(transport)

@@ -10,26 +10,72 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from moorage.domain.resources import Trait
+    from moorage.domain.ensembles import Role
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.period import Instant
+    from moorage.domain.resources import Amounts, Trait
 
 MOST_SHAPES: Final = 16
 """So many shapes are weighed at most; see `RequestMix.of`."""
 
 
 class Shape(NamedTuple):
-    """What one server takes in all, and what its host must have."""
+    """What one server takes, and what its host must have and not have."""
 
-    resources: tuple[tuple[str, int], ...]
-    """(class, amount above 0), sorted."""
-    required: tuple[Trait, ...] = ()
-    """Traits of its host, all of them; sorted."""
+    resources: tuple[tuple[str, int], ...] = ()
+    """(class, amount above 0), sorted; without those of groups. Each class is one provider's."""
+    required: tuple[tuple[Trait, ...], ...] = ()
+    """All of these, each satisfied by any of its traits; sorted."""
+    forbidden: tuple[Trait, ...] = ()
+    """No provider that gives any of the resources has one of these; sorted."""
+    groups: tuple[Shape, ...] = ()
+    """What single providers of the host's tree give besides, each one group; sorted."""
 
     @property
-    def kind(self) -> tuple[tuple[str, ...], tuple[Trait, ...]]:
-        """Its classes and traits: shapes of one kind differ only in amounts."""
-        return tuple(name for name, _ in self.resources), self.required
+    def kind(self) -> tuple[object, ...]:
+        """All but the amounts."""
+        names = tuple(name for name, _ in self.resources)
+        return names, self.required, self.forbidden, tuple(one.kind for one in self.groups)
+
+    @property
+    def parts(self) -> tuple[Shape, ...]:
+        """The shape without its groups, and each of them."""
+        return self._replace(groups=()), *self.groups
+
+    @property
+    def whole(self) -> Mapping[str, int]:
+        """What it takes of each class, its groups included."""
+        taken: Counter[str] = Counter()
+        for part in self.parts:
+            taken.update(dict(part.resources))
+        return taken
+
+
+def shape(
+    resources: Amounts,
+    required: Iterable[Iterable[Trait]] = (),
+    forbidden: Iterable[Trait] = (),
+    groups: Iterable[Shape] = (),
+) -> Shape:
+    """The shape of these amounts and traits; groups that take nothing are left out."""
+    return Shape(
+        tuple(sorted((name, amount) for name, amount in resources.items() if amount)),
+        tuple(sorted({tuple(sorted(set(any_of))) for any_of in required})),
+        tuple(sorted(set(forbidden))),
+        tuple(sorted(one for one in groups if one.resources)),
+    )
+
+
+def shape_of(asked: Role | Flavor) -> Shape:
+    """What a member of a role, or a server of a flavor, takes and requires."""
+    return shape(
+        asked.resources,
+        (*asked.required, *((trait,) for trait in asked.root_required)),
+        asked.forbidden,
+        (shape(one.resources, one.required, one.forbidden) for one in asked.groups),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +95,15 @@ class RequestMix:
         The others of one kind become one shape with the mean of their amounts; of these the most
         frequent ones are kept.
         """
-        every = _ordered((shape, n) for shape, n in counts.items() if n > 0 and shape.resources)
+        every = _ordered((shape, n) for shape, n in counts.items() if n > 0 and shape.whole)
         if len(every) <= MOST_SHAPES:
             return cls(every)
         kept = Counter(dict(every[: MOST_SHAPES // 2]))
         rest: dict[object, list[tuple[Shape, int]]] = {}
         for shape, count in every[MOST_SHAPES // 2 :]:
             rest.setdefault(shape.kind, []).append((shape, count))
-        for shape, count in _ordered(map(_mean, rest.values()))[: MOST_SHAPES - len(kept)]:
+        means = _ordered((_mean(some), _total(some)) for some in rest.values())
+        for shape, count in means[: MOST_SHAPES - len(kept)]:
             kept[shape] += count
         return cls(_ordered(kept.items()), len(every) - len(kept))
 
@@ -65,16 +112,66 @@ class RequestMix:
         return RequestMix.of(Counter(dict(self.shapes)) + Counter(counts))
 
 
+@dataclass(frozen=True, slots=True)
+class StatedShape:
+    """One shape of a mix that an operator states."""
+
+    shape: Shape
+    weight: int
+    """How often it is asked for, in relation to the others; above 0."""
+    flavors: tuple[str, ...] = ()
+    """Names of the flavors whose shape it was when it was stated; sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedMix:
+    """The mix as an operator states it: it replaces what the ledger tells."""
+
+    shapes: tuple[StatedShape, ...]
+    """At most `MOST_SHAPES`, the heaviest first, no shape twice."""
+    merged: int = 0
+    """See `RequestMix.merged`."""
+    updated_at: Instant = 0
+
+    @classmethod
+    def of(cls, stated: Iterable[StatedShape], *, now: Instant) -> StatedMix:
+        """The mix of these shapes: the weights of equal ones are added, and there is a bound."""
+        weights, flavors = Counter[Shape](), dict[Shape, set[str]]()
+        for one in stated:
+            weights[one.shape] += one.weight
+            flavors.setdefault(one.shape, set()).update(one.flavors)
+        mix = RequestMix.of(weights)
+        kept = (
+            StatedShape(shape, weight, tuple(sorted(flavors.get(shape, ()))))
+            for shape, weight in mix.shapes
+        )
+        return cls(tuple(kept), mix.merged, now)
+
+    @property
+    def weighed(self) -> RequestMix:
+        """The shapes with their weights."""
+        return RequestMix(tuple((one.shape, one.weight) for one in self.shapes), self.merged)
+
+
 def _ordered(shapes: Iterable[tuple[Shape, int]]) -> tuple[tuple[Shape, int], ...]:
     return tuple(sorted(shapes, key=lambda one: (-one[1], one[0])))
 
 
-def _mean(some: list[tuple[Shape, int]]) -> tuple[Shape, int]:
-    """The shape of their kind with the mean of their amounts, rounded up; their number."""
-    total = sum(count for _, count in some)
+def _total(some: Iterable[tuple[Shape, int]]) -> int:
+    return sum(count for _, count in some)
+
+
+def _mean(some: Sequence[tuple[Shape, int]]) -> Shape:
+    """The shape of their kind with the mean of their amounts, rounded up."""
+    total = _total(some)
+    model = some[0][0]
     sums: Counter[str] = Counter()
     for shape, count in some:
         for name, amount in shape.resources:
             sums[name] += amount * count
-    means = tuple((name, -(-amount // total)) for name, amount in sorted(sums.items()))
-    return Shape(means, some[0][0].required), total
+    groups = zip(*(shape.groups for shape, _ in some), strict=True)
+    counts = [count for _, count in some]
+    return model._replace(
+        resources=tuple((name, -(-amount // total)) for name, amount in sorted(sums.items())),
+        groups=tuple(sorted(_mean([*zip(each, counts, strict=True)]) for each in groups)),
+    )

@@ -67,6 +67,9 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
         ("DELETE", "/capacity/planned/{id}"),
         ("PATCH", "/quotas/{project_id}"),
         ("DELETE", "/quotas/{project_id}"),
+        ("GET", "/request-mix"),
+        ("PUT", "/request-mix"),
+        ("DELETE", "/request-mix"),
         ("PUT", "/simulation/clock"),
     }
     asks = {"/capacity/fit"}  # with a body, and writes nothing

@@ -155,6 +155,9 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("GET", "/quotas/{project_id}"): [("/quotas/{project}", None)],
     ("PATCH", "/quotas/{project_id}"): [("/quotas/{project}", {"quota": {"limits": {}}})],
     ("DELETE", "/quotas/{project_id}"): [("/quotas/{project}", None)],
+    ("GET", "/request-mix"): [("/request-mix", None)],
+    ("PUT", "/request-mix"): [("/request-mix", {"request_mix": {"shapes": [{"resources": {"VCPU": 1}}]}})],
+    ("DELETE", "/request-mix"): [("/request-mix", None)],
     ("GET", "/offers"): [("/offers", None), ("/offers?all_projects=true", None), ("/offers?over=true", None)],
     ("POST", "/offers"): [
         ("/offers", {"offer_request": {"duration": "PT9H", "earliest": MONDAY["start"], "latest_start": "2026-12-07T09:00:00Z", **amount(4, 16)}}),

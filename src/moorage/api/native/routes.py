@@ -24,6 +24,7 @@ from moorage.api.native import (
     offers,
     policies,
     quotas,
+    request_mix,
     series,
     server_providers,
     shares,
@@ -53,6 +54,7 @@ from moorage.wire import members as members_wire
 from moorage.wire import offers as offers_wire
 from moorage.wire import policies as policies_wire
 from moorage.wire import quotas as quotas_wire
+from moorage.wire import request_mix as request_mix_wire
 from moorage.wire import series as series_wire
 from moorage.wire import server_providers as server_providers_wire
 from moorage.wire import shares as shares_wire
@@ -161,6 +163,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/flavors/load", OPERATOR, "moorage:flavors:load", flavors.load, "Load `openstack flavor list --long -f json`", request=flavors_wire.FlavorLoad, response=flavors_wire.LoadedFlavors, mutates=True),
     Route("GET", "/flavors/{name}", READER, "moorage:flavors:show", flavors.show, "Show a flavor by id or name", response=flavors_wire.OneFlavor),
     Route("DELETE", "/flavors/{name}", OPERATOR, "moorage:flavors:delete", flavors.delete, "Forget a flavor", status=204, mutates=True),
+    Route("GET", "/request-mix", OPERATOR, "moorage:request_mix:show", request_mix.show, "Show what others are expected to ask for, which decisions leave room for", response=request_mix_wire.OneRequestMix),
+    Route("PUT", "/request-mix", OPERATOR, "moorage:request_mix:update", request_mix.put, "State what others are expected to ask for", request=request_mix_wire.RequestMixPut, response=request_mix_wire.OneRequestMix, mutates=True),
+    Route("DELETE", "/request-mix", OPERATOR, "moorage:request_mix:delete", request_mix.delete, "Let the mix be counted from the ledger again", status=204, mutates=True),
     Route("GET", "/capacity", READER, "moorage:capacity:show", capacity.show, "Capacity over time, by resource class, and how many of a size fit", response=capacity_wire.OneCapacity, query=(*SCOPE, "step", "by"), expensive=True),
     Route("POST", "/capacity/fit", READER, "moorage:capacity:fit", capacity.fit, "How many more fit, and what limits it", request=capacity_wire.FitCreate, response=capacity_wire.OneFit, expensive=True),
     Route("GET", "/capacity/windows", READER, "moorage:capacity:windows", capacity.windows, "When so many fit for so long", response=capacity_wire.Windows, query=(*SCOPE, "count", "duration"), expensive=True),

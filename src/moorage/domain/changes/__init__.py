@@ -60,6 +60,7 @@ from moorage.domain.changes.moorage_records import (
     PutFlavor,
     PutLease,
     PutQuota,
+    PutRequestMix,
     PutReservable,
     PutSeries,
     PutServerProvider,
@@ -146,6 +147,7 @@ __all__ = [
     "PutInventories",
     "PutLease",
     "PutQuota",
+    "PutRequestMix",
     "PutReservable",
     "PutSeries",
     "PutServerProvider",
@@ -216,6 +218,7 @@ Change: TypeAlias = (
     | PutCapacityWindow
     | DropCapacityWindow
     | PutTopology
+    | PutRequestMix
     | DeleteSubscription
     | DropDeadLetters
     | PassEvents

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.quotas import Quota, QuotaDefaults
     from moorage.domain.records import RecordKind
+    from moorage.domain.request_mix import StatedMix
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
     from moorage.domain.server_providers import ServerProvider
@@ -284,6 +285,13 @@ class PutTopology:
     """Replace the whole topology. Hosts are named by root provider name; UnknownName if absent."""
 
     topology: Topology
+
+
+@dataclass(frozen=True, slots=True)
+class PutRequestMix:
+    """Replace the mix of requests that decisions weigh; None: it is counted from the ledger."""
+
+    mix: StatedMix | None
 
 
 @dataclass(frozen=True, slots=True)

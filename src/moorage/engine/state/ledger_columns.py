@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.period import Instant
+    from moorage.domain.request_mix import StatedMix
     from moorage.domain.topology import Topology
     from moorage.engine.state.chunks import Chunks
     from moorage.engine.state.columns import ClassColumns, ProviderState
@@ -31,6 +32,7 @@ class LedgerColumns:
 
     revision: int
     topology_revision: int
+    """Moves when the topology or the stated mix changes."""
     exclusive_revision: int
     """Of all ensembles that keep others out: not newer than what else is seen here."""
     waited: bool
@@ -65,6 +67,8 @@ class LedgerColumns:
     """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
     preemptible: Bools = field(repr=False)
     """[P] whether any booking on the row may be ended for a lease."""
+    stated_mix: StatedMix | None = None
+    """What others are expected to ask for, as an operator stated it."""
     offered_by: Mapping[int, str] = field(default_factory=dict)
     """Row of a server provider -> the consumer that offers it."""
     cache: dict[object, object] = field(default_factory=dict, repr=False)

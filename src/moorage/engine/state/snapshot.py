@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import Inventory
+    from moorage.domain.request_mix import StatedMix
     from moorage.domain.topology import Level, Topology
     from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.domains import Domains
@@ -119,6 +120,10 @@ class Snapshot(LedgerColumns):
         if exclusive_revision is not None:
             fields["exclusive_revision"] = exclusive_revision
         return self._with(fields)
+
+    def with_stated_mix(self, mix: StatedMix | None) -> Snapshot:
+        """The snapshot where an operator has stated this mix, or none."""
+        return self._with({"stated_mix": mix})
 
     def at(self, now: Instant) -> Snapshot:
         """The snapshot at another instant: with the lapses, starts and ends up to `now`."""

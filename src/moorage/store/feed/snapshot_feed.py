@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.engine.state.snapshot import Snapshot
 from moorage.store.changelog import additions
-from moorage.store.read import provider_states
+from moorage.store.read import provider_states, request_mixes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,9 +90,10 @@ class Feed:
         cursor, old = state
         delta = self._backend.log.delta(connection, cursor, old.revision)
         now = self._now(old, delta.now)
-        topology = None
+        topology, mix = None, old.stated_mix
         if not delta.complete or old.topology_revision != delta.topology_revision:
             topology = provider_states.topology(connection)
+            mix = request_mixes.stated(connection)
         if not delta.complete:
             found = Snapshot.empty(now=now).with_states(
                 provider_states.every_state(connection),
@@ -110,6 +111,8 @@ class Feed:
                 topology_revision=delta.topology_revision,
                 now=now,
             )
+        if mix is not old.stated_mix:
+            found = found.with_stated_mix(mix)
         return delta.cursor, found.with_ledger_state(
             exclusive_revision=delta.exclusive_revision, waited=delta.waited
         )

@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.domain import request_mix
 from moorage.domain.bookings import Binding
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
 from moorage.domain.decisions import (
@@ -57,6 +58,7 @@ from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
 from moorage.domain.recurrence import Recurrence, RecurrenceRule, parse_every
 from moorage.domain.request_groups import Group, GroupKind
+from moorage.domain.request_mix import StatedMix, StatedShape
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
 from moorage.domain.series import Series, SkippedOccurrence
@@ -87,7 +89,7 @@ from moorage.store.values.codec import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _NAMES: Final = unordered(PLAIN)
 _AMOUNTS: Final = table(PLAIN)
@@ -300,6 +302,27 @@ FLAVOR: Final = record(
     root_required=_NAMES,
     groups=_GROUPS,
     host_checks=each(PLAIN),
+)
+
+
+def _dump_asked(asked: request_mix.Shape) -> list[Any]:
+    return [asked.resources, asked.required, asked.forbidden, [*map(_dump_asked, asked.groups)]]
+
+
+def _load_asked(plain: Sequence[Any]) -> request_mix.Shape:
+    resources, required, forbidden, groups = plain
+    return request_mix.Shape(
+        tuple((name, amount) for name, amount in resources),
+        tuple(map(tuple, required)),
+        tuple(forbidden),
+        tuple(map(_load_asked, groups)),
+    )
+
+
+_ASKED: Final[Shape[request_mix.Shape]] = Shape(_dump_asked, _load_asked)
+
+STATED_MIX: Final = record(
+    StatedMix, shapes=each(record(StatedShape, shape=_ASKED, flavors=each(PLAIN)))
 )
 
 _PAIR: Final[Shape[tuple[str, str]]] = Shape(list, lambda plain: (plain[0], plain[1]))

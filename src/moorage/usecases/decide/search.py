@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.fleet_room import with_room
+from moorage.engine.joint.fleet_room import with_fleet_room
 from moorage.engine.joint.terrain import cut_terrain
-from moorage.engine.state.ledger_mix import ledger_mix
 from moorage.engine.state.overlay import with_bookings, worsens_overage
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import MemberStatus
@@ -274,7 +273,7 @@ def _built(
         first = cut_terrain(view, replace(request, period=shorter))
         terrain = replace(first, occupants_of=terrain.occupants_of, occupied=terrain.occupied)
     built = build_on_terrain(request, terrain, closed=closed)
-    return with_room(built, view, ledger_mix(view))
+    return with_fleet_room(built, view)
 
 
 def brief(stay: Period, run: Duration) -> Period:

@@ -462,3 +462,11 @@ topology = Table(
     Column("body", LONG, nullable=False),
     comment="One row: the whole topology.",
 )
+
+request_mix = Table(
+    "request_mix",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("body", LONG, nullable=False),
+    comment="One row, or none: what others are expected to ask for, as an operator stated it.",
+)
