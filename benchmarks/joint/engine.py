@@ -91,7 +91,7 @@ def first_answer(
     """
     solver, watch = Portfolio(CpSat()), Stopwatch()
     watch.start()
-    built = with_fleet_room(build(request, snapshot, closed=closed), snapshot)
+    built = with_fleet_room(build(request, snapshot, closed=closed), snapshot, tuple)
     watch.lap("build")
     outcome = solve(solver, built.problem, time_limit=LEAST, seed=0)
     watch.lap("solve")
@@ -105,7 +105,7 @@ def improved_answer(snapshot: Snapshot, request: EnsembleRequest, limit: Duratio
     """The best answer found within a limit, which is of the solver alone."""
     watch = Stopwatch()
     watch.start()
-    built = with_fleet_room(build(request, snapshot), snapshot)
+    built = with_fleet_room(build(request, snapshot), snapshot, tuple)
     watch.lap("build")
     outcome = solve(Portfolio(CpSat()), built.problem, time_limit=limit, seed=0)
     watch.lap("solve")

@@ -84,4 +84,4 @@ def test_equal_shapes_of_a_stated_mix_are_one() -> None:
     mix = StatedMix.of(stated, now=7)
     assert mix.shapes == (StatedShape(one, 5, ("a", "b")), StatedShape(other, 4))
     assert (mix.merged, mix.updated_at) == (0, 7)
-    assert mix.weighed == RequestMix(((one, 5), (other, 4)))
+    assert mix.weighed == RequestMix(((one, 5), (other, 4)), stated=True)

@@ -2,16 +2,18 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.flavors import Flavor
 from moorage.domain.period import FOREVER, HOUR, SECOND, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.request_groups import Group
 from moorage.domain.request_mix import RequestMix, Shape, StatedMix, StatedShape, shape_of
 from moorage.domain.request_mix import shape as domain_shape
 from moorage.domain.requests import EnsembleRequest, Objective
@@ -206,23 +208,25 @@ def test_the_ledger_tells_the_mix() -> None:
         provider("b", {"VCPU": 16}, used={"z": {"VCPU": 2}}),
         provider("g", {"VGPU": 4}, parent="b", root="b", used={"z": {"VGPU": 1}}),
     )
-    mix = ledger_mix(fleet)
+    mix = ledger_mix(fleet, tuple)
     assert dict(mix.shapes) == {shape(VCPU=2): 1, shape(VCPU=4): 1, shape(VCPU=2, VGPU=1): 1}
     later = fleet.with_states([provider("a", {"VCPU": 16})], now=NOW, revision=1 + RENEWED)
-    assert dict(ledger_mix(later).shapes) == {shape(VCPU=2, VGPU=1): 1}
-    assert ledger_mix(Snapshot.empty(now=NOW)) == RequestMix()
+    assert dict(ledger_mix(later, tuple).shapes) == {shape(VCPU=2, VGPU=1): 1}
+    assert ledger_mix(Snapshot.empty(now=NOW), tuple) == RequestMix()
 
 
 def test_the_mix_is_kept_for_some_revisions() -> None:
     fleet = snapshot(provider("a", {"VCPU": 16}, used={"x": {"VCPU": 2}}))
-    kept = ledger_mix(fleet)
+    kept = ledger_mix(fleet, tuple)
     soon = fleet.with_states([provider("a", {"VCPU": 16})], now=NOW, revision=RENEWED)
-    assert ledger_mix(soon) is kept
+    assert ledger_mix(soon, tuple) is kept
 
 
 def test_an_empty_ledger_weighs_the_request_alone() -> None:
     fleet = snapshot(provider("a", {"VCPU": 16}), provider("b", {"VCPU": 8}))
-    built: BuiltProblem = with_fleet_room(build(asked({"web": (1, {"VCPU": 8})}), fleet), fleet)
+    built: BuiltProblem = with_fleet_room(
+        build(asked({"web": (1, {"VCPU": 8})}), fleet), fleet, tuple
+    )
     assert built.problem.room is not None
     assert built.problem.room.ceiling.tolist() == [[2.0, 1.0]]
 
@@ -234,10 +238,12 @@ def test_a_stated_mix_is_weighed_alone() -> None:
     )
     stated = StatedMix.of([StatedShape(shape(VCPU=3), 7)], now=NOW)
     request = asked({"web": (1, {"VCPU": 8})})
-    assert weighed_mix(fleet.with_stated_mix(stated), request).shapes == ((shape(VCPU=3), 7),)
+    assert weighed_mix(fleet.with_stated_mix(stated), request, tuple).shapes == (
+        (shape(VCPU=3), 7),
+    )
     counted = {shape(VCPU=2): 1, shape(VCPU=8): 1}
-    assert dict(weighed_mix(fleet.with_stated_mix(None), request).shapes) == counted
-    built = with_fleet_room(build(request, fleet), fleet.with_stated_mix(stated))
+    assert dict(weighed_mix(fleet.with_stated_mix(None), request, tuple).shapes) == counted
+    built = with_fleet_room(build(request, fleet), fleet.with_stated_mix(stated), tuple)
     assert built.problem.room is not None
     assert built.problem.room.ceiling.tolist() == [[4.0, 2.0]]
 
@@ -257,7 +263,7 @@ def test_room_is_where_traits_and_groups_can_be_had() -> None:
         built = build(asked({"web": (1, {"VCPU": 1})}), fleet)
         problem = with_room(built, fleet, RequestMix(((one, 1),))).problem
         assert problem.room is not None
-        return problem.room.ceiling[0].tolist()
+        return [float(room) for room in problem.room.ceiling[0]]
 
     gpu = domain_shape({"VGPU": 5})
     assert room(gpu) == [3, 2]
@@ -272,3 +278,57 @@ def test_room_is_where_traits_and_groups_can_be_had() -> None:
     assert room(domain_shape({"CUSTOM_NONE": 2}, groups=[gpu])) == [0, 0]
     assert room(domain_shape({}, groups=[domain_shape({"CUSTOM_NONE": 1})])) == [0, 0]
     assert room(domain_shape({}, groups=[domain_shape({"VGPU": 5, "CUSTOM_NONE": 1})])) == [0, 0]
+
+
+def test_bookings_of_a_flavor_require_its_traits() -> None:
+    """Whose amounts are a flavor's has its traits; of flavors alike only what all of them name."""
+    fleet = snapshot(
+        provider("a", {"VCPU": 64}, used={"x": {"VCPU": 2}, "y": {"VCPU": 4}, "z": {"VCPU": 6}}),
+        provider("g", {"VGPU": 4}, parent="a", root="a", used={"z": {"VGPU": 1}}),
+    )
+    rare, old, new = frozenset({"RARE"}), frozenset({"OLD"}), frozenset({"NEW"})
+    gpu = Flavor("5", "gpu", {"VCPU": 6}, groups=(Group("g", {"VGPU": 1}, required=(new,)),))
+    flavors = (
+        Flavor("1", "rare", {"VCPU": 2, "DISK_GB": 0}, (rare,)),
+        Flavor("2", "some", {"VCPU": 4}, (rare, new), old | new),
+        Flavor("3", "others", {"VCPU": 4}, (rare,), old),
+        Flavor("4", "unused", {"VCPU": 9}, (rare,)),
+        gpu,
+    )
+    read: list[Sequence[Flavor]] = []
+
+    def reads() -> Sequence[Flavor]:
+        read.append(flavors)
+        return flavors
+
+    mix = ledger_mix(fleet, reads)
+    assert dict(mix.shapes) == {
+        domain_shape({"VCPU": 2}, [rare]): 1,
+        domain_shape({"VCPU": 4}, [rare], old): 1,
+        shape_of(gpu): 1,
+    }
+    ledger_mix(fleet, reads)
+    ledger_mix(Snapshot.empty(now=NOW), reads)
+    assert len(read) == 1
+
+
+def test_a_flavors_scarce_trait_is_spared() -> None:
+    """Half of what runs needs the trait of one host in three, so others keep off that host."""
+    rare = frozenset({"CUSTOM_RARE"})
+    fleet = snapshot(
+        provider("rare", {"VCPU": 16}, traits=rare, used={"y": {"VCPU": 4}}),
+        *(provider(f"p{i}", {"VCPU": 14}, used={f"x{i}": {"VCPU": 2}}) for i in range(2)),
+    )
+    flavor = Flavor("1", "rare", {"VCPU": 4}, (rare,))
+
+    def placed(*flavors: Flavor) -> list[str]:
+        built = with_fleet_room(
+            build(asked({"web": (2, {"VCPU": 2})}, Objective.ROOM), fleet), fleet, lambda: flavors
+        )
+        fleet.cache.clear()
+        hosts = Greedy().solve(built.problem, time_limit=20 * SECOND, seed=0).hosts
+        assert hosts is not None
+        return [built.problem.hosts[row] for row in hosts.tolist()]
+
+    assert "rare" in placed()
+    assert "rare" not in placed(flavor)

@@ -1,23 +1,30 @@
 """Requests over different periods as one problem, against trying everything instant by instant."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.test_build import NOW, booking, snapshot, state, uuid
+from tests.engine.test_room import provider
+from tests.engine.test_room import snapshot as room_snapshot
 
-from moorage.domain.bookings import Booking
+from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.ensembles import MemberName, PolicyStatement, Role
 from moorage.domain.period import HOUR, Period
+from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory
-from moorage.domain.requests import EnsembleRequest
+from moorage.domain.request_mix import StatedMix, StatedShape, shape
+from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.joint.build import build
+from moorage.engine.joint.fleet_room import with_joint_room
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.windows import TimedProblem, join_problems, split_answer, time_slots
 from moorage.engine.state.snapshot import Snapshot
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
+from moorage.solver.greedy import Greedy
 from moorage.testing.problems import PROJECT, statement
 
 
@@ -155,3 +162,31 @@ def test_joint_answers_are_those_of_trying_everything(
             np.isin(rows, np.arange(len(hosts))).all()
             for rows in split_answer(parties, problem, found.hosts)
         )
+
+
+def test_joint_placements_leave_room_for_others() -> None:
+    """In every time slot: GPUs that are taken at hour 3 are no room for those that need one.
+
+    Then what it has left is used first; otherwise it is spared.
+    """
+
+    def fleet(taken: bool) -> Snapshot:  # noqa: FBT001 - one of two fleets
+        used = [Booking("x", "gpu", {"VGPU": 4}, hours(3, 9), BookingState.ALLOCATED)]
+        gpu = provider("gpu", {"VCPU": 16, "VGPU": 4})
+        later = replace(gpu, bookings=tuple(used), occupants=(Occupant("x", PROJECT),))
+        made = room_snapshot(later if taken else gpu, provider("plain", {"VCPU": 16}))
+        mix = [StatedShape(shape({"VCPU": 4, "VGPU": 1}), 9), StatedShape(shape({"VCPU": 5}), 1)]
+        return made.with_stated_mix(StatedMix.of(mix, now=NOW))
+
+    def hosts(seen: Snapshot, *, weighed: bool) -> set[str]:
+        parties = [party(seen, hours(0, 2), (2,)), party(seen, hours(1, 4), (2,))]
+        problem = join_problems(parties, seen)
+        if weighed:
+            problem = with_joint_room(problem, parties, seen, tuple)
+        found = Greedy().solve(replace(problem, objective=Objective.ROOM), time_limit=1, seed=0)
+        assert found.hosts is not None
+        return {problem.hosts[row] for row in found.hosts.tolist()}
+
+    assert hosts(fleet(taken=False), weighed=False) == {"gpu"}
+    assert hosts(fleet(taken=False), weighed=True) == {"plain"}
+    assert hosts(fleet(taken=True), weighed=True) == {"gpu"}

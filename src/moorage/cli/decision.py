@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from moorage.cli import confirm, decision_text
+from moorage.cli import confirm, decision_text, mix
 from moorage.cli.command import Command
 from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack, table
 from moorage.cli.parser import Flag, Option
@@ -47,8 +47,14 @@ def find(client: Moorage, text: str) -> Answer[Decision]:
 class Show(Command):
     """Show a decision: the place of each member, and how it was found."""
 
-    examples = "moorage decision show 6f0c"
-    options = (DECISION,)
+    examples = """
+        moorage decision show 6f0c
+        moorage decision show 6f0c --record
+    """
+    options = (
+        DECISION,
+        Flag("--record", "also what it took from the room for others (for operators)"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -90,6 +96,8 @@ class Show(Command):
         parts: list[RenderableType] = [head, "", table(columns, places)]
         if policies:
             parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
+        if args.record:
+            parts += ["", mix.room_taken(one.solve.room)]
         return Shown(answer.body, stack(*parts))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown, stack, table
@@ -14,9 +16,10 @@ from moorage.domain.words import counted
 if TYPE_CHECKING:
     import argparse
 
+    from msgspec import UnsetType
     from rich.console import RenderableType
 
-    from moorage.wire.request_mix import MixGroup, MixShape, RequestMix
+    from moorage.wire.request_mix import MixGroup, MixShape, RequestMix, RoomTaken, ShapeTaken
 
 
 class Show(Command):
@@ -78,16 +81,33 @@ def described(mix: RequestMix) -> RenderableType:
     return stack(*lines, table(["#weight", "flavor", "takes", "traits"], rows))
 
 
-def _takes(one: MixShape) -> str:
+def room_taken(room: RoomTaken | UnsetType) -> RenderableType:
+    """What a placement took from the room for others, as a table."""
+    if room is msgspec.UNSET:
+        return "room for others: not weighed, or for operators only"
+    source = "stated" if room.source == "stated" else "counted from the ledger"
+    head = (
+        f"room for others: {room.share:.2%} taken;"
+        f" {counted(room.weighed, 'shape')} weighed, the mix {source}"
+    )
+    if not room.most:
+        return head
+    rows = (
+        (one.weight, _takes(one), _traits(one), one.fits, one.fits - one.taken) for one in room.most
+    )
+    return stack(head, table(["#weight", "takes", "traits", "#fitted", "#fit now"], rows))
+
+
+def _takes(one: MixShape | ShapeTaken) -> str:
     """Amounts on one line, those of groups behind a plus: `VCPU=4 MEMORY_MB=8192 + VGPU=1`."""
     parts = (one.resources, *(group.resources for group in one.groups))
     said = (" ".join(f"{name}={amount}" for name, amount in part.items()) for part in parts)
     return " + ".join(text for text in said if text)
 
 
-def _traits(one: MixShape) -> str:
+def _traits(one: MixShape | ShapeTaken) -> str:
     """Traits on one line: `HW_CPU_X86_AVX2 A|B !CUSTOM_OLD`."""
-    parts: tuple[MixShape | MixGroup, ...] = (one, *one.groups)
+    parts: tuple[MixShape | ShapeTaken | MixGroup, ...] = (one, *one.groups)
     required = chain.from_iterable(part.required for part in parts)
     words = ["|".join(each) if isinstance(each, list) else each for each in required]
     return " ".join([*words, *(f"!{name}" for part in parts for name in part.forbidden)])

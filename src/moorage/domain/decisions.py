@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.placement import Place
+    from moorage.domain.request_mix import RoomTaken
     from moorage.domain.requests import Objective
     from moorage.domain.resources import Amounts
 
@@ -146,6 +147,8 @@ class Solve:
     wall_ms: float
     seed: int
     ended: SolveEnd = SolveEnd.TIME_LIMIT
+    room: RoomTaken | None = None
+    """What the placement took from the room for others; None: that was not weighed."""
 
     @property
     def gap(self) -> float:

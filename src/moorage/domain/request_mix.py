@@ -21,6 +21,10 @@ MOST_SHAPES: Final = 16
 """So many shapes are weighed at most; see `RequestMix.of`."""
 
 
+MOST_RECORDED: Final = 5
+"""So many shapes are kept with a decision."""
+
+
 class Shape(NamedTuple):
     """What one server takes, and what its host must have and not have."""
 
@@ -86,6 +90,8 @@ class RequestMix:
     """(shape, count above 0), the most frequent first; at most `MOST_SHAPES`, no shape twice."""
     merged: int = 0
     """Number of shapes that were merged with others of their kind, or left out."""
+    stated: bool = False
+    """Whether an operator stated it."""
 
     @classmethod
     def of(cls, counts: Mapping[Shape, int]) -> RequestMix:
@@ -150,7 +156,35 @@ class StatedMix:
     @property
     def weighed(self) -> RequestMix:
         """The shapes with their weights."""
-        return RequestMix(tuple((one.shape, one.weight) for one in self.shapes), self.merged)
+        shapes = tuple((one.shape, one.weight) for one in self.shapes)
+        return RequestMix(shapes, self.merged, stated=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeTaken:
+    """The room that a placement took from one shape of the mix."""
+
+    shape: Shape
+    weight: int
+    """How often it is asked for, in relation to the others."""
+    fits: int
+    """How many of it the fleet could take before."""
+    taken: int
+    """How many fewer afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomTaken:
+    """What a placement cost others: the record of the last criterion."""
+
+    share: float
+    """The share of the fleet's room that it took, from 0 to 1: the mean over the mix, by weight."""
+    stated: bool
+    """Whether an operator stated the mix."""
+    weighed: int
+    """How many shapes were weighed."""
+    most: tuple[ShapeTaken, ...]
+    """Those from which it took most by weight and share, at most `MOST_RECORDED`."""
 
 
 def _ordered(shapes: Iterable[tuple[Shape, int]]) -> tuple[tuple[Shape, int], ...]:

@@ -83,6 +83,8 @@ class HostCosts:
         self._emptiness[row] -= sign * self._shares[role]
         self._alike[row] = self._alike_on(row)
         self.changed.append(row)
+        if self._harm is not None:
+            self._harm.take(role, row, sign)
 
     def of(self, group: int, rows: Ints) -> Floats:
         """What these hosts cost one more member of a group; infinite where it has no room."""

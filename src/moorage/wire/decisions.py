@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.wire.fields import Duration, Generation, IdempotencyKey, Instant, Link, Name, Uuid
+from moorage.wire.request_mix import RoomTaken
 
 Priority: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
 Until: TypeAlias = Annotated[
@@ -135,6 +136,8 @@ class Solve(Struct, frozen=True):
     ]
     wall_ms: float
     seed: int
+    room: RoomTaken | UnsetType = UNSET
+    """For operators: what it took from the room for others, where that was weighed."""
 
 
 class Assignment(Struct, frozen=True):

@@ -57,6 +57,33 @@ class MixShape(Struct, frozen=True):
     groups: list[MixGroup]
 
 
+class ShapeTaken(Struct, frozen=True):
+    """A shape of the mix, and the room for it that a placement took."""
+
+    weight: int
+    fits: int
+    """How many of it the fleet could take before."""
+    taken: int
+    """How many fewer afterwards."""
+    resources: dict[str, int]
+    required: list[str | list[str]]
+    forbidden: list[str]
+    groups: list[MixGroup]
+
+
+class RoomTaken(Struct, frozen=True):
+    """What a placement took from the room for others."""
+
+    share: float
+    """The share of the fleet's room that it took: the mean over the mix, by weight."""
+    source: Literal["stated", "ledger"]
+    """Where the mix was from."""
+    weighed: int
+    """How many shapes were weighed."""
+    most: list[ShapeTaken]
+    """The shapes from which it took most, at most five; others are left out."""
+
+
 class RequestMix(Struct, frozen=True):
     """The mix in use, the heaviest shape first."""
 

@@ -43,7 +43,7 @@ def test_a_mix_is_stated_shown_and_reset(service: Service) -> None:
 
 
 def test_without_a_stated_mix_that_of_the_ledger_is_shown(service: Service) -> None:
-    counted = ledger_mix(service.store.snapshot()).shapes
+    counted = ledger_mix(service.store.snapshot(), service.store.flavors).shapes
     assert counted
     assert [(one["resources"], one["weight"]) for one in shown(service)["shapes"]] == [
         (dict(shape.resources), count) for shape, count in counted
@@ -51,7 +51,7 @@ def test_without_a_stated_mix_that_of_the_ledger_is_shown(service: Service) -> N
 
 
 def test_ten_thousand_shapes_are_bounded(service: Service) -> None:
-    stated = [{"resources": {"VCPU": 1 + n}, "weight": 1 + n} for n in range(10_000)]
+    stated: list[Any] = [{"resources": {"VCPU": 1 + n}, "weight": 1 + n} for n in range(10_000)]
     answer = put(service, *stated)
     assert answer.status_code == 200, answer.text
     mix = answer.json["request_mix"]
@@ -100,3 +100,19 @@ def test_tenants_neither_see_nor_state_it(service: Service) -> None:
     body = {"request_mix": {"shapes": [{"resources": {"VCPU": 1}}]}}
     for method, sent in (("GET", None), ("PUT", body), ("DELETE", None)):
         refused(service.call(method, "/request-mix", sent), 403, "forbidden")
+
+
+def test_a_decision_records_what_it_took(service: Service) -> None:
+    """For operators: what it says of the whole fleet is not for tenants."""
+    assert put(service, {"resources": {"VCPU": 4}, "weight": 7}).status_code == 200
+    member = {"name": "a", "count": 3, "resources": {"VCPU": 4}}
+    body = {"ensemble": {"name": "e", "members": [member], "decide": {"hold": "PT4H"}}}
+    made = service.call("POST", "/ensembles", body)
+    assert made.status_code == 201, made.text
+    path = f"/decisions/{made.json['decision']['id']}"
+    assert "room" not in service.call("GET", path).json["decision"]["solve"]
+    room = service.call("GET", path, caller=OPERATOR).json["decision"]["solve"]["room"]
+    assert (room["source"], room["weighed"]) == ("stated", 1)
+    (one,) = room["most"]
+    assert (one["weight"], one["resources"], one["taken"]) == (7, {"VCPU": 4}, 3)
+    assert room["share"] == pytest.approx(3 / one["fits"], abs=1e-6)

@@ -11,6 +11,7 @@ from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.formats import instant
 from moorage.api.native.paging import listed
+from moorage.api.native.request_mix import room_view
 from moorage.domain.decisions import ClaimState
 from moorage.domain.disclosure import as_seen_by
 from moorage.domain.errors import InvalidDescription, NotFound
@@ -189,7 +190,7 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
         renewals=decision.renewals,
         interval=wire.Interval(format_instant(decision.period.start), instant(decision.period.end)),
         objective=decision.objective.value,
-        solve=solve_view(decision.solve),
+        solve=solve_view(decision.solve, operator=call.caller.operator),
         assignments=[
             assignment_view(
                 call,
@@ -256,8 +257,8 @@ def _ticket_flavor(one: TicketFlavor, project_id: str) -> wire.TicketFlavor:
     )
 
 
-def solve_view(solve: Solve) -> wire.Solve:
-    """How a search came to its answer."""
+def solve_view(solve: Solve, *, operator: bool) -> wire.Solve:
+    """How a search came to its answer; what it says of the whole fleet is for operators."""
     return wire.Solve(
         solver=solve.solver,
         optimal=solve.proven,
@@ -267,6 +268,7 @@ def solve_view(solve: Solve) -> wire.Solve:
         ended=solve.ended.value,
         wall_ms=round(solve.wall_ms, 3),
         seed=solve.seed,
+        room=room_view(solve.room) if operator and solve.room is not None else UNSET,
     )
 
 

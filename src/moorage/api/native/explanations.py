@@ -106,7 +106,7 @@ def create(call: Call) -> Reply:
             explanation=None
             if judged.explanation is None
             else explanation_view(call, judged.explanation),
-            solve=None if judged.solve is None else solve_view(judged.solve),
+            solve=None if judged.solve is None else solve_view(judged.solve, operator=False),
         )
     )
 

@@ -16,7 +16,7 @@ from moorage.wire import request_mix as wire
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moorage.domain.request_mix import StatedShape
+    from moorage.domain.request_mix import RoomTaken, StatedShape
     from moorage.usecases.ledger.request_mixes import MixInUse
     from moorage.wire.request_mix import MixShapeBody, RequestMixBody
 
@@ -74,18 +74,31 @@ def _reply(found: MixInUse) -> Reply:
 
 
 def _view(one: StatedShape) -> wire.MixShape:
-    asked = one.shape
-    return wire.MixShape(
-        one.weight,
-        list(one.flavors),
-        dict(asked.resources),
-        _any_of(asked.required),
-        list(asked.forbidden),
+    return wire.MixShape(one.weight, list(one.flavors), *_terms(one.shape))
+
+
+def room_view(found: RoomTaken) -> wire.RoomTaken:
+    """What a placement took from the room for others."""
+    return wire.RoomTaken(
+        found.share,
+        "stated" if found.stated else "ledger",
+        found.weighed,
         [
-            wire.MixGroup(dict(each.resources), _any_of(each.required), list(each.forbidden))
-            for each in asked.groups
+            wire.ShapeTaken(one.weight, one.fits, one.taken, *_terms(one.shape))
+            for one in found.most
         ],
     )
+
+
+def _terms(
+    asked: Shape,
+) -> tuple[dict[str, int], list[str | list[str]], list[str], list[wire.MixGroup]]:
+    """The resources, required and forbidden traits, and groups of a shape."""
+    groups = [
+        wire.MixGroup(dict(each.resources), _any_of(each.required), list(each.forbidden))
+        for each in asked.groups
+    ]
+    return dict(asked.resources), _any_of(asked.required), list(asked.forbidden), groups
 
 
 def _any_of(required: Iterable[tuple[str, ...]]) -> list[str | list[str]]:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.period import Period
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.request_mix import shape_of
+from moorage.engine.joint.device_room import NO_DEVICE, DeviceRoom, Share, device_columns
 from moorage.engine.joint.room import MOST_ROOM, Room, times
+from moorage.engine.joint.windows import class_of_column
 from moorage.engine.state.ledger_mix import ledger_mix
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from moorage.domain.flavors import Flavor
     from moorage.domain.request_mix import RequestMix, Shape
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.resources import Trait
     from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.problem import Problem
+    from moorage.engine.joint.windows import TimedProblem
     from moorage.engine.state.snapshot import Snapshot
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -30,20 +36,37 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float32]
 
 
-def weighed_mix(snapshot: Snapshot, request: EnsembleRequest) -> RequestMix:
+_MOST_DEVICES: Final = 64
+"""A class of which some host has more providers is counted by what is free of it in all."""
+
+
+def weighed_mix(
+    snapshot: Snapshot, request: EnsembleRequest, flavors: Callable[[], Iterable[Flavor]]
+) -> RequestMix:
     """The mix that a decision weighs: as an operator stated it, or else as the ledger tells it.
 
-    The request's own members count in the latter, too.
+    The request's own members count in the latter, too. For `flavors` see `ledger_mix`.
     """
+    own = Counter(shape_of(request.role_of(one)) for one in request.members)
+    return _mix_with(snapshot, own, flavors)
+
+
+def _mix_with(
+    snapshot: Snapshot, own: Mapping[Shape, int], flavors: Callable[[], Iterable[Flavor]]
+) -> RequestMix:
     if snapshot.stated_mix is not None:
         return snapshot.stated_mix.weighed
-    own = Counter(shape_of(request.role_of(one)) for one in request.members)
-    return ledger_mix(snapshot).joined(own)
+    return ledger_mix(snapshot, flavors).joined(own)
 
 
-def with_fleet_room(built: BuiltProblem, snapshot: Snapshot) -> BuiltProblem:
-    """The problem with the fleet's room for the mix that it weighs; see `with_room`."""
-    return with_room(built, snapshot, weighed_mix(snapshot, built.request))
+def with_fleet_room(
+    built: BuiltProblem, snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]
+) -> BuiltProblem:
+    """The problem with the fleet's room for the mix that it weighs.
+
+    See `with_room`; for `flavors` see `ledger_mix`.
+    """
+    return with_room(built, snapshot, weighed_mix(snapshot, built.request, flavors))
 
 
 def with_room(built: BuiltProblem, snapshot: Snapshot, mix: RequestMix) -> BuiltProblem:
@@ -55,27 +78,116 @@ def with_room(built: BuiltProblem, snapshot: Snapshot, mix: RequestMix) -> Built
     rows = built.terrain.fleet_rows
     if rows is None:
         return built
-    ceiling = _HostRoom(snapshot, request, rows).of([shape for shape, _ in mix.shapes])
-    total = ceiling.sum(axis=1, dtype=np.float64)
-    counts = np.array([count for _, count in mix.shapes], dtype=np.float64)
-    worth = np.where(total > 0, counts / np.maximum(total, 1), 0.0)
-    scale = len(rows) / max(float((worth * total).sum()), 1.0)
-    amounts = [shape.whole for shape, _ in mix.shapes]
-    demand = np.array(
-        [[mine.get(name, 0) for name in problem.classes] for mine in amounts], dtype=np.int64
-    ).reshape(len(amounts), len(problem.classes))
+    shapes = [shape for shape, _ in mix.shapes]
+    hosts = _HostRoom(snapshot, rows, request.period, request.released)
+    room = _room(hosts, mix, problem.classes)
+    devices = _device_rooms(built, hosts, shapes)
+    for name in devices:
+        room.demand[:, problem.classes.index(name)] = 0
+    ceiling = room.ceiling
     if problem.choices:
         ceiling = np.hstack([ceiling, np.zeros((len(ceiling), 1), dtype=np.float32)])
-    room = Room(demand, ceiling, (worth * scale).astype(np.float32))
+    room = replace(room, ceiling=ceiling, devices=tuple(devices.values()))
     return replace(built, problem=replace(problem, room=room))
 
 
-class _HostRoom:
-    """The room of hosts for shapes, over a request's period."""
+def with_room_of(built: BuiltProblem, other: BuiltProblem) -> BuiltProblem:
+    """The problem with the room of another one of the same request on the same hosts."""
+    if built.problem.hosts != other.problem.hosts or built.problem.classes != other.problem.classes:
+        return built
+    return replace(built, problem=replace(built.problem, room=other.problem.room))
 
-    def __init__(self, snapshot: Snapshot, request: EnsembleRequest, rows: Ints) -> None:
-        """`rows` [H] are the hosts' rows in the snapshot."""
-        self._snapshot, self._request, self._rows = snapshot, request, rows
+
+def with_joint_room(
+    problem: Problem,
+    parties: Sequence[TimedProblem],
+    snapshot: Snapshot,
+    flavors: Callable[[], Iterable[Flavor]],
+) -> Problem:
+    """A joint problem with the fleet's room for the mix, over all parties' periods.
+
+    What others ask for is to be had in every time slot. `snapshot` is the one that the parties were
+    joined on; of mixes counted from the ledger, the first party's is weighed.
+    """
+    built = [one.built for one in parties]
+    rows = built[0].terrain.fleet_rows
+    if rows is None:
+        return problem
+    mix = weighed_mix(snapshot, built[0].request, flavors)
+    periods = [one.request.period for one in built]
+    whole = Period(min(one.start for one in periods), max(one.end for one in periods))
+    hosts = _HostRoom(snapshot, rows, whole, frozenset())
+    return replace(problem, room=_room(hosts, mix, [*map(class_of_column, problem.classes)]))
+
+
+def harm_of_one(
+    snapshot: Snapshot, asked: Shape, flavors: Callable[[], Iterable[Flavor]]
+) -> NDArray[np.float64]:
+    """[P] what one server of a shape, placed now for good, takes from others on each host.
+
+    In the units of `Room.worth`; 0 for rows that are no hosts. For `flavors` see `ledger_mix`.
+    """
+    rows = snapshot.hosts.astype(np.int64)
+    hosts = _HostRoom(snapshot, rows, Period(snapshot.taken_at), frozenset())
+    mix = _mix_with(snapshot, {asked: 1}, flavors)
+    taken = asked.whole
+    classes = sorted(taken)
+    room = _room(hosts, mix, classes)
+    shapes = [shape for shape, _ in mix.shapes]
+    devices = {name: hosts.devices(name, shapes, [asked], 0) for name in classes}
+    by_device = {name: one for name, one in devices.items() if one is not None}
+    for name in by_device:
+        room.demand[:, classes.index(name)] = 0
+    room = replace(room, devices=tuple(by_device.values()))
+    every = slice(None)
+    left = room.value(
+        np.array([hosts.free_in_all(name) - taken[name] for name in classes]),
+        every,
+        [one.after(one.free, 0, every) for one in room.devices],
+    )
+    found = np.zeros(len(snapshot.uuids))
+    found[rows] = (room.worth @ room.ceiling) - left
+    return found
+
+
+def _room(hosts: _HostRoom, mix: RequestMix, classes: Sequence[str]) -> Room:
+    """The room of hosts for a mix; `classes` are those of the problem's columns."""
+    ceiling = hosts.of([shape for shape, _ in mix.shapes])
+    total = ceiling.sum(axis=1, dtype=np.float64)
+    counts = np.array([count for _, count in mix.shapes], dtype=np.float64)
+    worth = np.where(total > 0, counts / np.maximum(total, 1), 0.0)
+    scale = ceiling.shape[1] / max(float((worth * total).sum()), 1.0)
+    amounts = [shape.whole for shape, _ in mix.shapes]
+    demand = np.array(
+        [[mine.get(name, 0) for name in classes] for mine in amounts], dtype=np.int64
+    ).reshape(len(amounts), len(classes))
+    return Room(mix, demand, ceiling, (worth * scale).astype(np.float32))
+
+
+def _device_rooms(
+    built: BuiltProblem, hosts: _HostRoom, shapes: Sequence[Shape]
+) -> Mapping[str, DeviceRoom]:
+    """Class -> its room by device, of the classes that members take from devices."""
+    if built.terrain.devices is None:
+        return {}
+    request = built.request if built.alternatives is None else built.alternatives.plain
+    roles = {role.name: shape_of(role) for role in request.roles}
+    taken = [roles[name] for name in built.problem.roles]
+    wanted = {name for one in taken for name in one.whole}
+    absent = len(built.problem.hosts) - built.problem.host_count
+    found = ((name, hosts.devices(name, shapes, taken, absent)) for name in sorted(wanted))
+    return {name: one for name, one in found if one is not None}
+
+
+class _HostRoom:
+    """The room of hosts for shapes, over a period."""
+
+    def __init__(
+        self, snapshot: Snapshot, rows: Ints, period: Period, released: frozenset[str]
+    ) -> None:
+        """`rows` [H] are the hosts' rows in the snapshot; `released` consumers take nothing."""
+        self._snapshot, self._rows = snapshot, rows
+        self._period, self._released = period, released
         self._free: dict[str, Ints] = {}
         """Class -> [n] what is free of it on each provider that has it."""
 
@@ -160,22 +272,87 @@ class _HostRoom:
             at = beside.position[rows]
             there = np.take(self._on_providers(name, [more])[0], at, mode="clip")
             np.minimum(room, np.where(at >= 0, there, np.float32(0)), out=room)
-        for any_of in group.required:
-            room[~self._with_trait(any_of)[rows]] = 0
-        if group.forbidden:
-            room[self._with_trait(group.forbidden)[rows]] = 0
+        if group.required or group.forbidden:
+            room[~self._may_give(rows, group.required, group.forbidden)] = 0
         return self._summed(rows, room)
+
+    def devices(
+        self, name: str, shapes: Sequence[Shape], roles: Sequence[Shape], absent: int
+    ) -> DeviceRoom | None:
+        """The room for a class by provider, with `absent` rows that are no hosts.
+
+        None if each tree has one provider of it, they share it with other trees, some host has
+        more than `_MOST_DEVICES`, or no shape takes it.
+        """
+        snapshot, columns = self._snapshot, self._snapshot.classes.get(name)
+        if columns is None or self._is_shared(name):
+            return None
+        if (snapshot.parent[columns.rows] < 0).all() or all(name not in s.whole for s in shapes):
+            return None
+        host_of = np.full(len(snapshot.uuids), -1, dtype=np.int64)
+        host_of[self._rows] = np.arange(len(self._rows))
+        of_host = host_of[snapshot.root[columns.rows]]
+        here = of_host >= 0
+        size = len(self._rows) + absent
+        at = device_columns(of_host[here], size, _MOST_DEVICES)
+        if at is None:
+            return None
+        row, column, width = at
+        providers = columns.rows[here]
+        free = np.full((size, width), NO_DEVICE, dtype=np.int64)
+        free[row, column] = np.maximum(self._free_on(name)[here], 0)
+
+        def shares(shape: Shape) -> tuple[Share, ...]:
+            found: list[Share] = []
+            # What the member itself requires any provider of its tree may have.
+            own = shape._replace(required=(), groups=())
+            for part, number in ((own, 1), *Counter(shape.groups).items()):
+                amount = dict(part.resources).get(name)
+                if amount is None:
+                    continue
+                mask = self._may_give(providers, part.required, part.forbidden)
+                mask &= columns.max_unit[here] >= amount
+                gives = None if mask.all() else np.zeros((size, width), dtype=np.bool_)
+                if gives is not None:
+                    gives[row, column] = mask
+                found.append(Share(amount, gives, number))
+            return tuple(found)
+
+        def by_number(some: Sequence[Shape]) -> Mapping[int, tuple[Share, ...]]:
+            return {n: taken for n, one in enumerate(some) if (taken := shares(one))}
+
+        return DeviceRoom(free, by_number(shapes), by_number(roles))
+
+    def free_in_all(self, name: str) -> Ints:
+        """[H] what is free of a class in each host's tree."""
+        columns = self._snapshot.classes.get(name)
+        if columns is None:
+            return np.zeros(len(self._rows), dtype=np.int64)
+        free = np.maximum(self._free_on(name), 0).astype(np.float64)
+        sums = np.bincount(self._snapshot.root[columns.rows], free, len(self._snapshot.uuids))
+        return sums[self._rows].astype(np.int64)
+
+    def _may_give(
+        self, rows: Rows, required: Sequence[Sequence[Trait]], forbidden: Sequence[Trait]
+    ) -> Bools:
+        """[n] whether these providers have the required traits and none of the forbidden ones."""
+        found = ~self._with_trait(forbidden)[rows]
+        for any_of in required:
+            found &= self._with_trait(any_of)[rows]
+        return found
+
+    def _free_on(self, name: str) -> Ints:
+        """[n] what is free of a class on each provider that has it."""
+        if name not in self._free:
+            taken = self._snapshot.peak_over(name, self._period, without=self._released)
+            self._free[name] = self._snapshot.classes[name].capacity - taken
+        return self._free[name]
 
     def _on_providers(self, name: str, amounts: Sequence[int]) -> Floats:
         """[A, n] how often each amount of a class is free on each provider that has it."""
         columns = self._snapshot.classes[name]
-        if name not in self._free:
-            taken = self._snapshot.peak_over(
-                name, self._request.period, without=self._request.released
-            )
-            self._free[name] = columns.capacity - taken
         asked = np.array(amounts, dtype=np.int64)
-        room = times(self._free[name], asked)
+        room = times(self._free_on(name), asked)
         room[asked[:, None] > columns.max_unit] = 0
         return room
 

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from moorage.domain.request_mix import RequestMix
+    from moorage.engine.joint.device_room import DeviceRoom
 
     Ints: TypeAlias = NDArray[np.int64]
     Floats: TypeAlias = NDArray[np.float32]
@@ -33,22 +38,38 @@ _ROUNDING: Final = np.float32(1e-4)
 class Room:
     """The room of H hosts for J shapes, and what each shape is worth."""
 
+    mix: RequestMix
+    """The shapes, and how often each is asked for."""
     demand: Ints
     """[J, K] what one takes of each class of the problem; 0 of classes that only shapes name."""
     ceiling: Floats
     """[J, H] how many each host can take before anything is placed."""
     worth: Floats
     """[J] n_j / S_j, scaled such that a host with the fleet's average room is worth 1 in all."""
+    devices: tuple[DeviceRoom, ...] = ()
+    """Of the classes that providers below hosts give to members; `demand` leaves these out."""
 
-    def value(self, free: Ints, rows: Ints | slice) -> NDArray[np.float64]:
-        """[n] what the room of these hosts is worth with so much [K, n] free."""
-        there = np.maximum(free[self._taken], 0).astype(np.float32)
-        room = self._shares * there
-        room += self._offsets
-        left = np.floor(room, out=room).min(axis=1, initial=MOST_ROOM)
-        np.minimum(left, self.ceiling[:, rows], out=left)
-        found: NDArray[np.float64] = (self.worth @ left).astype(np.float64)
+    def value(
+        self, free: Ints, rows: Ints | slice, devices: Sequence[Ints] = ()
+    ) -> NDArray[np.float64]:
+        """[n] what the room of these hosts is worth; see `left`."""
+        found: NDArray[np.float64] = (self.worth @ self.left(free, rows, devices)).astype(
+            np.float64
+        )
         return found
+
+    def left(self, free: Ints, rows: Ints | slice, devices: Sequence[Ints] = ()) -> Floats:
+        """[J, n] how many of each shape these hosts can take with so much [K, n] free.
+
+        `devices` says what is free [n, D] for each of `self.devices`.
+        """
+        room = self._shares * np.maximum(free[self._taken], 0).astype(np.float32)
+        room += self._offsets
+        left: Floats = np.floor(room, out=room).min(axis=1, initial=MOST_ROOM)
+        np.minimum(left, self.ceiling[:, rows], out=left)
+        for one, there in zip(self.devices, devices, strict=True):
+            one.limit(left, there, rows)
+        return left
 
     @cached_property
     def _taken(self) -> Ints:

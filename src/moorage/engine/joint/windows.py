@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from moorage.policies.primitives import Primitive
 
     Ints: TypeAlias = NDArray[np.int64]
+
+
+_AT: Final = "@"
+"""Between a class and the number of the time slot, in the names of columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +94,7 @@ def join_problems(parties: Sequence[TimedProblem], snapshot: Snapshot) -> Proble
         demand=np.array(demand, dtype=np.int64),
         allowed=np.array(allowed, dtype=np.bool_),
         fixed=np.array([row for _, _, row in members], dtype=np.int64),
-        classes=tuple(f"{name}@{slot}" for slot in range(len(times)) for name in classes),
+        classes=tuple(f"{name}{_AT}{slot}" for slot in range(len(times)) for name in classes),
         free=free,
         capacity=capacity,
         hosts=hosts,
@@ -98,6 +102,11 @@ def join_problems(parties: Sequence[TimedProblem], snapshot: Snapshot) -> Proble
         primitives=tuple(_primitives(parties)),
         objective=None,
     )
+
+
+def class_of_column(column: str) -> str:
+    """The resource class of a column of a joint problem, without the time slot."""
+    return column.rpartition(_AT)[0]
 
 
 def split_answer(

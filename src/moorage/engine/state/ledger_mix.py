@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.request_mix import RequestMix, Shape
+from moorage.domain.request_mix import RequestMix, Shape, shape, shape_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from moorage.domain.flavors import Flavor
     from moorage.engine.state.snapshot import Snapshot
 
 SAMPLE: Final = 400
@@ -16,22 +19,27 @@ RENEWED: Final = 500
 """After so many revisions the mix is counted anew: what is asked for changes slowly."""
 
 
-def ledger_mix(snapshot: Snapshot) -> RequestMix:
+def ledger_mix(snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]) -> RequestMix:
     """What live bookings on a sample of hosts say is asked for; empty in an empty ledger.
 
-    Each consumer counts once, with all that it has booked in one tree. The mix is kept for
-    `RENEWED` revisions.
+    Each consumer counts once, with all that it has booked in one tree. Bookings do not say which
+    traits were required: one with exactly the amounts of a flavor counts as a server of it, with
+    the flavor's traits and groups. Others require nothing. The mix is kept for `RENEWED` revisions.
+
+    Args:
+        snapshot: the ledger.
+        flavors: reads the flavors there are; called only if the mix is counted.
     """
     kept = snapshot.cache.get("request mix")
     if isinstance(kept, tuple) and 0 <= snapshot.revision - kept[0] < RENEWED and kept[1].shapes:
         found: RequestMix = kept[1]
         return found
-    found = _counted(snapshot)
+    found = _counted(snapshot, flavors)
     snapshot.cache["request mix"] = snapshot.revision, found
     return found
 
 
-def _counted(snapshot: Snapshot) -> RequestMix:
+def _counted(snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]) -> RequestMix:
     hosts, now = snapshot.hosts, snapshot.taken_at
     counts: Counter[Shape] = Counter()
     for host in hosts[:: -(-len(hosts) // SAMPLE) or 1].tolist():
@@ -40,5 +48,31 @@ def _counted(snapshot: Snapshot) -> RequestMix:
             for one in snapshot.state(row).bookings:
                 if one.live(now):
                     taken.setdefault(one.consumer, Counter()).update(one.amounts)
-        counts.update(Shape(tuple(sorted(amounts.items()))) for amounts in taken.values())
-    return RequestMix.of(counts)
+        counts.update(shape(amounts) for amounts in taken.values())
+    if not counts:
+        return RequestMix()
+    known = shapes_by_amounts(flavors())
+    asked: Counter[Shape] = Counter()
+    for taken_alone, count in counts.items():
+        asked[known.get(taken_alone, taken_alone)] += count
+    return RequestMix.of(asked)
+
+
+def shapes_by_amounts(flavors: Iterable[Flavor]) -> Mapping[Shape, Shape]:
+    """The amounts of flavors, as a shape without traits -> what every flavor with these asks for.
+
+    Of flavors that differ, the traits that each of them names are known, and the amounts in all.
+    """
+    alike: dict[Shape, set[Shape]] = {}
+    for flavor in flavors:
+        alike.setdefault(shape(flavor.whole), set()).add(shape_of(flavor))
+    return {amounts: _common(amounts, some) for amounts, some in alike.items()}
+
+
+def _common(amounts: Shape, some: set[Shape]) -> Shape:
+    first = min(some)
+    if len(some) == 1:
+        return first
+    required = set(first.required).intersection(*(one.required for one in some))
+    forbidden = set(first.forbidden).intersection(*(one.forbidden for one in some))
+    return shape(dict(amounts.resources), required, forbidden)

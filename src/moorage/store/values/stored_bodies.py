@@ -58,7 +58,7 @@ from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
 from moorage.domain.recurrence import Recurrence, RecurrenceRule, parse_every
 from moorage.domain.request_groups import Group, GroupKind
-from moorage.domain.request_mix import StatedMix, StatedShape
+from moorage.domain.request_mix import RoomTaken, ShapeTaken, StatedMix, StatedShape
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
 from moorage.domain.series import Series, SkippedOccurrence
@@ -174,12 +174,31 @@ ENSEMBLE: Final = record(
     size_changes=each(record(SizeChange, members=_MEMBERS)),
 )
 
+
+def _dump_asked(asked: request_mix.Shape) -> list[Any]:
+    return [asked.resources, asked.required, asked.forbidden, [*map(_dump_asked, asked.groups)]]
+
+
+def _load_asked(plain: Sequence[Any]) -> request_mix.Shape:
+    resources, required, forbidden, groups = plain
+    return request_mix.Shape(
+        tuple((name, amount) for name, amount in resources),
+        tuple(map(tuple, required)),
+        tuple(forbidden),
+        tuple(map(_load_asked, groups)),
+    )
+
+
+_ASKED: Final[Shape[request_mix.Shape]] = Shape(_dump_asked, _load_asked)
+
+_ROOM_TAKEN: Final = record(RoomTaken, most=each(record(ShapeTaken, shape=_ASKED)))
+
 DECISION: Final = record(
     Decision,
     state=choice(DecisionState),
     period=_PERIOD,
     objective=choice(Objective),
-    solve=record(Solve, ended=choice(SolveEnd)),
+    solve=record(Solve, ended=choice(SolveEnd), room=optional(_ROOM_TAKEN)),
     places=table(record(Place, allocations=table(_AMOUNTS), groups=table(PLAIN)), key=_MEMBER_NAME),
     policies=each(record(PolicyStatus)),
     max_additional=table(PLAIN),
@@ -304,22 +323,6 @@ FLAVOR: Final = record(
     host_checks=each(PLAIN),
 )
 
-
-def _dump_asked(asked: request_mix.Shape) -> list[Any]:
-    return [asked.resources, asked.required, asked.forbidden, [*map(_dump_asked, asked.groups)]]
-
-
-def _load_asked(plain: Sequence[Any]) -> request_mix.Shape:
-    resources, required, forbidden, groups = plain
-    return request_mix.Shape(
-        tuple((name, amount) for name, amount in resources),
-        tuple(map(tuple, required)),
-        tuple(forbidden),
-        tuple(map(_load_asked, groups)),
-    )
-
-
-_ASKED: Final[Shape[request_mix.Shape]] = Shape(_dump_asked, _load_asked)
 
 STATED_MIX: Final = record(
     StatedMix, shapes=each(record(StatedShape, shape=_ASKED, flavors=each(PLAIN)))

@@ -23,6 +23,7 @@ from moorage.engine.explain.conflicts import DeletionFilter, Oracle
 from moorage.engine.explain.element_facts import demand_text
 from moorage.engine.explain.elements import CLOSED, POLICY
 from moorage.engine.joint.build import build
+from moorage.engine.joint.fleet_room import with_fleet_room
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.closed_hosts import closed_hosts
@@ -171,6 +172,7 @@ def _one_by_one(
         everyone = frozenset(planned.member_places.places)
         for anew in dict.fromkeys((affected, everyone)):
             built = _built(view, planned, anew, exclusive)
+            built = with_fleet_room(built, view, env.store.flavors)
             try:
                 found = solve_and_verify(env.solver, built, time_limit=time_limit, seed=0)
             except Busy:
@@ -222,7 +224,9 @@ def _together(
     bare = with_bookings(there, dict.fromkeys(released, ()))
     parties = [lease_party(there, one, released, exclusive, bare) for one in planned]
     full = None if pool is None else with_bookings(view, dict.fromkeys(released, ()))
-    founds = solve_parties(env.solver, parties, bare, full, time_limit=time_limit, seed=0)
+    founds = solve_parties(
+        env.store, env.solver, parties, bare, full, time_limit=time_limit, seed=0
+    )
     if isinstance(founds, Verdict):
         return None
     moved = lease_moves(planned, founds)

@@ -11,6 +11,7 @@ from moorage.domain import deadline
 from moorage.domain.changes import BoundHeld
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
 from moorage.domain.quotas import too_much_held, too_much_held_by
+from moorage.engine.joint.room_taken import room_taken
 from moorage.usecases.decide.max_additional import count_additional, roles_of_set
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import HoldEnd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member, MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
+    from moorage.domain.request_mix import RoomTaken
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
@@ -85,6 +87,7 @@ def decision_for(
             wall_ms=outcome.wall_ms,
             seed=options.seed,
             ended=outcome.ended,
+            room=_room_taken(found),
         ),
         places=MappingProxyType(
             {
@@ -106,6 +109,28 @@ def decision_for(
         ticket=_ticket(proposal, answer.before, identity.id, now),
         endings=MappingProxyType({name: one.end for name, one in answer.result.endings.items()}),
         away=tuple(n for n, one in sorted(answer.result.endings.items()) if one.yields_to is None),
+    )
+
+
+def _room_taken(found: VerifiedPlacement) -> RoomTaken | None:
+    """What the placement took from the room for others."""
+    problem, request = found.built.problem, found.built.request
+    if problem.room is None:
+        return None
+    parts = None if found.built.alternatives is None else found.built.alternatives.parts
+    number = {name: role for role, name in enumerate(problem.roles)}
+    row_of = {uuid: row for row, uuid in enumerate(problem.hosts)}
+
+    def role_of(name: MemberName) -> int:
+        return number[name.role if parts is None else parts[name][found.places[name].choice].role]
+
+    return room_taken(
+        problem,
+        (
+            (role_of(name), row_of[found.hosts[name]])
+            for name in request.members
+            if name not in request.fixed
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.fleet_room import with_fleet_room
+from moorage.engine.joint.fleet_room import with_fleet_room, with_room_of
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.overlay import with_bookings, worsens_overage
 from moorage.usecases.decide.closed_hosts import closed_hosts
@@ -25,10 +25,11 @@ from moorage.usecases.decide.solution import (
 from moorage.usecases.shared.limits import check_stay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import MemberName
+    from moorage.domain.flavors import Flavor
     from moorage.domain.period import Duration, Instant
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import BuiltProblem
@@ -118,6 +119,7 @@ class Search:
         if self.placement is None and self.broken > 1 and context.busy:
             closed = {**built.closed, BUSY_HOST: context.busy}
             avoiding = build_on_terrain(built.request, built.terrain, closed=closed)
+            avoiding = with_room_of(avoiding, built)
             self.placement = self._find(avoiding, context.time_limit, prefer)
         if self.placement is None:
             self.placement = self._find(built, context.time_limit, prefer)
@@ -237,7 +239,8 @@ class SearchContext:
             closed = closed_hosts(
                 observation.exclusive, observation.snapshot, self.proposal.ensemble, request.period
             )
-        built = _built(request, view, run, {**self.proposal.known_hosts.barred, **closed})
+        barred = {**self.proposal.known_hosts.barred, **closed}
+        built = _built(request, view, run, barred, self.env.store.flavors)
         clash = bool(instead) and worsens_overage(fleet, instead)
         return SearchResult(built, None, period, staying, clash=clash), view
 
@@ -266,6 +269,7 @@ def _built(
     view: Snapshot,
     run: Duration | None,
     closed: Mapping[str, frozenset[str]],
+    flavors: Callable[[], Iterable[Flavor]],
 ) -> BuiltProblem:
     """The problem; with `run`, capacity is checked for so long, occupants for the whole period."""
     terrain = cut_terrain(view, request)
@@ -273,7 +277,7 @@ def _built(
         first = cut_terrain(view, replace(request, period=shorter))
         terrain = replace(first, occupants_of=terrain.occupants_of, occupied=terrain.occupied)
     built = build_on_terrain(request, terrain, closed=closed)
-    return with_fleet_room(built, view)
+    return with_fleet_room(built, view, flavors)
 
 
 def brief(stay: Period, run: Duration) -> Period:

@@ -38,7 +38,7 @@ def show_mix(env: UseCaseEnvironment, caller: Caller) -> MixInUse:
     snapshot = env.store.snapshot()
     if snapshot.stated_mix is not None:
         return MixInUse(snapshot.stated_mix, stated=True)
-    counted = ledger_mix(snapshot)
+    counted = ledger_mix(snapshot, env.store.flavors)
     shapes = tuple(StatedShape(shape, count) for shape, count in counted.shapes)
     return MixInUse(StatedMix(shapes, counted.merged, snapshot.taken_at), stated=False)
 

@@ -22,6 +22,7 @@ import numpy as np
 from moorage.domain.changes import EndBookings
 from moorage.engine.joint.build import build
 from moorage.engine.joint.cost import preference_scale
+from moorage.engine.joint.fleet_room import with_room_of
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.engine.state.overlay import with_bookings, without_consumers
 from moorage.policies.primitives import NeverOn, OnlyOn
@@ -267,4 +268,5 @@ def _without(
     """The answer, checked again with these consumers gone and all others there."""
     built = found.built
     bare = without_candidates(view, out)
-    return recheck_placement(found, build(built.request, bare, closed=built.closed))
+    anew = build(built.request, bare, closed=built.closed)
+    return recheck_placement(found, with_room_of(anew, built))

@@ -36,6 +36,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import SECOND, Period
 from moorage.engine.joint.build import build
+from moorage.engine.joint.fleet_room import with_fleet_room
 from moorage.engine.state.overlay import with_bookings
 from moorage.policies.primitives import NeverOn
 from moorage.usecases.decide.member_places import bookings_of
@@ -298,14 +299,14 @@ class _Search:
             )
             if isinstance(together, ReplanResult):
                 return self._better(together.placement, together.moved)
-        return self._fewer(staying)
+        return self._fewer(built, staying)
 
-    def _fewer(self, staying: Snapshot) -> BetterPlacement | None:
+    def _fewer(self, built: BuiltProblem, staying: Snapshot) -> BetterPlacement | None:
         """Places with fewer displacements than now.
 
         New victims have no higher priority than any of the present ones.
         """
-        period, notice = self._built(staying).request.period, self.env.limits.notice
+        period, notice = built.request.period, self.env.limits.notice
         own = self.planned.member_places.consumers
         who = {one.consumer for one in self.going}
         most = min(one.priority for one in self.going)
@@ -340,7 +341,8 @@ class _Search:
         return self.planned.decision.solve.seed
 
     def _built(self, view: Snapshot) -> BuiltProblem:
-        return lease_party(view, self.planned, self.planned.consumers, self.exclusive).built
+        built = lease_party(view, self.planned, self.planned.consumers, self.exclusive).built
+        return with_fleet_room(built, view, self.env.store.flavors)
 
     def _better(
         self, found: VerifiedPlacement, others: tuple[LeaseMove, ...] = ()

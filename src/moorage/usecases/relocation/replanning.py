@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.period import Period
 from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.cost import satisfies
+from moorage.engine.joint.fleet_room import with_joint_room, with_room_of
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.joint.verify import WrongAnswer
@@ -133,6 +134,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
         if staying and worsens_overage(without_leases(there, planned), staying):
             continue
         jointly = _jointly(
+            store,
             solver,
             there,
             built,
@@ -157,7 +159,8 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     return vain
 
 
-def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
+def _jointly(  # noqa: PLR0913, PLR0917 - see `replan`; and who may move
+    store: Store,
     solver: Solver,
     snapshot: Snapshot,
     built: BuiltProblem,
@@ -185,14 +188,15 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     ]
     if full is not None:
         full = with_bookings(full, dict.fromkeys(released, ()))
-    founds = solve_parties(solver, parties, bare, full, time_limit=time_limit, seed=seed)
+    founds = solve_parties(store, solver, parties, bare, full, time_limit=time_limit, seed=seed)
     if isinstance(founds, Verdict):
         return founds
     first, *others = founds
     return _JointPlacement(first, lease_moves(planned, others), others, planned)
 
 
-def solve_parties(
+def solve_parties(  # noqa: PLR0913 - see `replan`
+    store: Store,
     solver: Solver,
     parties: Sequence[TimedProblem],
     bare: Snapshot,
@@ -204,12 +208,13 @@ def solve_parties(
     """The placements of all parties in one joint problem, or the verdict without an answer.
 
     `bare` is the fleet without the parties' present bookings; `full` has the consumers too that
-    `bare` leaves out to be displaced, and hosts without displacement are preferred.
+    `bare` leaves out to be displaced, and hosts without displacement are preferred. `store` knows
+    the flavors, for the mix of requests that is left room for.
 
     Raises:
         WrongAnswer: the solver's answer breaks the problem.
     """
-    problem = join_problems(parties, bare)
+    problem = with_joint_room(join_problems(parties, bare), parties, bare, store.flavors)
     if full is not None:
         problem = _prefer_untouched_hosts(problem, parties, full)
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
@@ -341,7 +346,7 @@ def _checked(
     view: Snapshot, built: BuiltProblem, jointly: _JointPlacement
 ) -> VerifiedPlacement | None:
     """The answer, checked on this fleet; None if it does not hold."""
-    there = build(built.request, view, closed=built.closed)
+    there = with_room_of(build(built.request, view, closed=built.closed), built)
     found = recheck_placement(jointly.placement, there)
     if found is None:
         return None
