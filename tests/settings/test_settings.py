@@ -107,6 +107,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "misplaced_members": "report",
         "foreign_servers": "refuse",
         "allocation_candidates_generation_strategy": "depth-first",
+        "order_candidates_by_room": "true",
         "randomize_allocation_candidates": "true",
         "failed_builds": "elsewhere",
         "server_provider_grace": "2h",

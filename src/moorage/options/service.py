@@ -250,6 +250,15 @@ SERVICE: Final = (
         show=show_truth,
     ),
     Setting(
+        "order_candidates_by_room",
+        truth,
+        "false",
+        "BOOL",
+        "Whether answers with all allocation candidates are ordered: first those that leave most"
+        " room for what others ask for (moorage mix show). Nova's weighers may order hosts anew.",
+        show=show_truth,
+    ),
+    Setting(
         "failed_builds",
         one_of("keep", "elsewhere"),
         "keep",

@@ -18,7 +18,9 @@ def candidate_limit(value: Mapping[str, Any]) -> CandidateLimit:
     """The bound that the settings describe."""
     asked = value["max_allocation_candidates"]
     randomize = value["randomize_allocation_candidates"]
+    by_room = value["order_candidates_by_room"]
     if asked == AUTO:
-        return CandidateLimit(_AUTO, randomize=randomize, every_tree=True)
+        return CandidateLimit(_AUTO, randomize=randomize, by_room=by_room, every_tree=True)
     depth_first = value["allocation_candidates_generation_strategy"] == "depth-first"
-    return CandidateLimit(None if asked == UNLIMITED else asked, depth_first, randomize)
+    most = None if asked == UNLIMITED else asked
+    return CandidateLimit(most, depth_first, randomize, by_room)

@@ -13,6 +13,7 @@ from moorage.api.placement.candidate_texts import allocation_requests, batched_r
 from moorage.api.placement.fragments import summary, summary_with_terms
 from moorage.api.placement.rendering import assembled
 from moorage.api.placement.unknown_names import names_exist
+from moorage.engine.candidates.candidate_room import least_harm_first
 from moorage.engine.candidates.enumerate import summary_rows
 from moorage.engine.candidates.limit import first_candidates
 from moorage.http.microversion import Response
@@ -70,6 +71,8 @@ def list_all(env: Environment, request: Request) -> Response:
         )
         seen = fleet_for_query(snapshot, query, lifetimes)
         found = first_candidates(seen, query, limit, env.candidates, randbits(64))
+        if env.candidates.by_room and not env.candidates.cuts(seen, limit, found):
+            found = least_harm_first(seen, query, found, env.store.flavors)
         requests, used = batched_requests(seen, query.shape.slots, found)
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
     body = assembled(

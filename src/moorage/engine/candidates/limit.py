@@ -39,9 +39,17 @@ class CandidateLimit:
     """Whether the bound keeps all candidates of the first trees, and not some of every tree."""
     randomize: bool = False
     """Whether answers are random samples, in random order; depth first, of what the bound keeps."""
+    by_room: bool = False
+    """Whether the candidates of answers that nothing cuts are ordered, those first that leave most
+    room for what others ask for."""
     every_tree: bool = False
     """Whether the bound is the number of the fleet's trees where there are more: then it leaves out
     further candidates of a tree, and never a tree. Such a bound is always breadth first."""
+
+    def cuts(self, snapshot: Snapshot, limit: int | None, found: Iterable[Batch]) -> bool:
+        """Whether there may be candidates that were left out of an answer with these."""
+        least = self.least(snapshot, limit)
+        return least is not None and sum(map(len, found)) >= least
 
     def bound(self, snapshot: Snapshot) -> int | None:
         """Candidates of one answer about this fleet at most; None: no bound."""
@@ -74,7 +82,7 @@ def first_candidates(
         kept = _first(depth_first(snapshot, query, most), most)
         if count == most and random is None:
             return kept
-        return _first(in_turns(snapshot, _turns_of(kept, random)), count)
+        return _first(in_turns(snapshot, turns_of(kept, random)), count)
     if count is None and random is None:
         return list(depth_first(snapshot, query))
     return _first(breadth_first(snapshot, query, count, random), count)
@@ -92,7 +100,7 @@ def _first(found: Iterable[Batch], count: int | None) -> list[Batch]:
     return kept
 
 
-def _turns_of(kept: Sequence[Batch], random: Random | None) -> Iterator[Turn]:
+def turns_of(kept: Sequence[Batch], random: Random | None) -> Iterator[Turn]:
     """A turn for each tree of these batches, in random order if `random` is given."""
     trees: dict[tuple[int, ...], list[Selection]] = {}
     for batch in kept:
