@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.topology import HOST
+from moorage.engine.joint.affinity_counting import blocks_refute
 from moorage.engine.joint.cost import excess
 from moorage.engine.joint.problem import mask_of
 from moorage.engine.joint.problem_index import index_problem
@@ -57,8 +58,10 @@ def refuted(problem: Problem) -> bool:
     }
     if any(_ConstraintCounts(numbers, one).refuted() for one in different.values()):
         return True
-    return joined_members_refute(numbers) or separated_sides_refute(
-        numbers, partial(_ConstraintCounts, numbers)
+    return (
+        joined_members_refute(numbers)
+        or separated_sides_refute(numbers, partial(_ConstraintCounts, numbers))
+        or blocks_refute(numbers)
     )
 
 
