@@ -216,10 +216,16 @@ def test_the_ledger_tells_the_mix() -> None:
 
 
 def test_the_mix_is_kept_for_some_revisions() -> None:
-    fleet = snapshot(provider("a", {"VCPU": 16}, used={"x": {"VCPU": 2}}))
-    kept = ledger_mix(fleet, tuple)
-    soon = fleet.with_states([provider("a", {"VCPU": 16})], now=NOW, revision=RENEWED)
-    assert ledger_mix(soon, tuple) is kept
+    """As many as there were consumers, and at most 500: an almost empty ledger tells little."""
+    for consumers, revisions in ((3, 3), (RENEWED + 20, RENEWED)):
+        used = {f"x{n}": {"VCPU": 1} for n in range(consumers)}
+        fleet = snapshot(provider("a", {"VCPU": 2 * consumers}, used=used))
+        kept = ledger_mix(fleet, tuple)
+        empty = provider("a", {"VCPU": 16})
+        soon = fleet.with_states([empty], now=NOW, revision=revisions)
+        assert ledger_mix(soon, tuple) is kept
+        later = fleet.with_states([empty], now=NOW, revision=1 + revisions)
+        assert ledger_mix(later, tuple) == RequestMix()
 
 
 def test_an_empty_ledger_weighs_the_request_alone() -> None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 SAMPLE: Final = 400
 """So many hosts are looked at, evenly spread over all."""
 RENEWED: Final = 500
-"""After so many revisions the mix is counted anew: what is asked for changes slowly."""
+"""After so many revisions the mix is counted anew: what is asked for changes slowly. One that was
+counted from fewer consumers is counted anew after as many revisions as there were."""
 
 
 def ledger_mix(snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]) -> RequestMix:
@@ -24,16 +25,18 @@ def ledger_mix(snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]) -> R
 
     Each consumer counts once, with all that it has booked in one tree. Bookings do not say which
     traits were required: one with exactly the amounts of a flavor counts as a server of it, with
-    the flavor's traits and groups. Others require nothing. The mix is kept for `RENEWED` revisions.
+    the flavor's traits and groups. Others require nothing. The mix is kept for some revisions:
+    see `RENEWED`.
 
     Args:
         snapshot: the ledger.
         flavors: reads the flavors there are; called only if the mix is counted.
     """
     kept = snapshot.cache.get("request mix")
-    if isinstance(kept, tuple) and 0 <= snapshot.revision - kept[0] < RENEWED and kept[1].shapes:
+    if isinstance(kept, tuple):
         found: RequestMix = kept[1]
-        return found
+        if 0 <= snapshot.revision - kept[0] < min(RENEWED, sum(n for _, n in found.shapes)):
+            return found
     found = _counted(snapshot, flavors)
     snapshot.cache["request mix"] = snapshot.revision, found
     return found
