@@ -261,7 +261,7 @@ def test_from_a_description_to_claims(client: Run, tmp_path: Path) -> None:
     assert confirmed["released_members"] == ["web[1]"]
     assert body("ensemble", "quota", "set", "some-project", "--ensembles", "5")
     assert body("ensemble", "quota", "unset", "some-project")
-    assert client("ensemble", "delete", ensemble).status == 0
+    assert client("ensemble", "delete", ensemble, "--yes").status == 0
 
 
 def test_servers_are_created_by_the_clients_session(client: Run, endpoint: str, shop: str) -> None:

@@ -45,7 +45,7 @@ def joined_on(sim: Any, host: str) -> str:
     claim = sim("claim", "create", other, "one[0]", "--flavor", "m1.small").out.split()[1]
     server = str(uuid.uuid4())
     assert sim("claim", "set", claim, "--active", "--server", server).status == 0
-    assert sim("ensemble", "delete", other).status == 0
+    assert sim("ensemble", "delete", other, "--yes").status == 0
     return server
 
 

@@ -66,7 +66,7 @@ def test_all_versions_of_a_cloud_are_listed(base: str) -> None:
         "all-of-it": native,
         "reservation": leases,
         "leases-without-version": leases,
-        "compute": [("2.1", "2.1", "2.64", f"{base}/compute/v2.1/")],
+        "compute": [("2.1", "2.1", "2.104", f"{base}/compute/v2.1/")],
     }
 
 

@@ -140,7 +140,7 @@ def test_an_aggregate_may_be_a_uuid() -> None:
         ({"load": (PlacedLoad("x", (Names("h1"),), {"VCPU": 17}, line=5),)}, "does not fit", 5),
         ({"load": (PlacedLoad("x", (Names("h1"),), {"DISK_GB": 1}, line=5),)}, "no DISK_GB", 5),
         ({"load": (drawn(flavors={"huge": 1}),)}, "flavor: huge", 40),
-        ({"load": (drawn(uneven={"row": 0.1}),)}, "level: location:row", 40),
+        ({"load": (drawn(uneven={"row": 0.1}),)}, "level: row", 40),
         ({"load": (drawn(classes=frozenset({"gpu"})),)}, "host class: gpu", 40),
     ],
 )

@@ -191,7 +191,7 @@ def _tables(statement: Select[Any]) -> list[Table]:
     return [one for one in visitors.iterate(statement) if isinstance(one, Table)]
 
 
-HEAD = "changes", "changes+ledger+members"
+HEAD = "changes", "changes+ledger+members+waitlist"
 LATER = 10**16
 """Microseconds: some hundred years."""
 
