@@ -124,6 +124,25 @@ def status(client: TestClient, route: Any, caller: Caller) -> int:
     return answer.status_code
 
 
+@pytest.mark.parametrize(("verbs", "seen"), [(("show", "update"), ["z", "r"]), (("show",), ["z"])])
+def test_whoever_may_replace_the_topology_sees_all_of_it(
+    service: Service, tmp_path: Path, verbs: tuple[str, ...], seen: list[str]
+) -> None:
+    """Else a role of a policy file would write back the trees without their hosts."""
+    levels = {"location": ["zone", "rack"]}
+    domains = [{"name": "z", "level": "zone"}, {"name": "r", "level": "rack", "parent": "z"}]
+    body = {"topology": {"levels": levels, "domains": domains, "attachments": []}}
+    made = service.call("PUT", "/topology/domains", body, caller=OPERATOR)
+    assert made.status_code == 200, made.text
+    text = "".join(f'"moorage:topology:{verb}": "role:unrelated"\n' for verb in verbs)
+    found = guarded_by(service, text, tmp_path / "policy.yaml").simulate_get(
+        "/topology/domains",
+        root_path="/v1",
+        extras={"moorage.request_id": "req-x", "moorage.caller": STRANGER},
+    )
+    assert [one["name"] for one in found.json["topology"]["domains"]] == seen
+
+
 @pytest.mark.parametrize("route", GUARDED, ids=lambda route: route.rule)
 def test_a_policy_file_opens_and_closes_each_route(
     service: Service, route: Any, tmp_path: Path

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def room_taken(problem: Problem, placed: Iterable[tuple[int, int]]) -> RoomTaken | None:
     """The room that members take who are placed now, each by the numbers of its role and host.
 
-    None: the problem weighs no room, or nobody is placed.
+    None: the problem weighs no room, or no member is placed.
     """
     on: dict[int, list[int]] = {}
     for role, row in placed:

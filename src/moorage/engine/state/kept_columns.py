@@ -1,6 +1,6 @@
 """Columns derived from a snapshot and kept for the next one, up to a number of bytes.
 
-What is kept has what it was made from with it, so whoever reads it can tell whether it still holds.
+What is kept has what it was made from with it, so a reader can check whether it still holds.
 """
 
 from __future__ import annotations
