@@ -87,7 +87,7 @@ def test_offers_that_are_over_and_those_of_others_do_not_count(
         write(store, PutLease(offer("o2", 2), None), bound)
     clock.instant = 4_000
     write(store, PutLease(offer("o2", 2, 5_000), None), bound)
-    with pytest.raises(QuotaExceeded, match="held-units limit 3 used 2 requested 2"):
+    with pytest.raises(QuotaExceeded, match="held-units limit 3 used 0 requested 4"):
         write(store, PutLease(offer("o3", 2, 5_000), None), replace(bound, offers=5, held=3))
     write(store, PutQuota(Quota("p", {QuotaName.HELD: 4})))
     write(store, PutLease(offer("o3", 2, 5_000), None), replace(bound, offers=5, held=3))

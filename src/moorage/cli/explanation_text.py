@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 WIDE: Final = 100
 """Relaxations that together are longer than this get a line each."""
 _THEN: Final = "fits then"
-_BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed"})
+_BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed", "quota"})
 """Sides of a conflict whose name alone says what they are."""
 
 
@@ -37,7 +37,7 @@ def explained(explanation: Mapping[str, Any]) -> str:
     if note and len(lines) == 1 and lines[0] == head:
         lines = [f"{head}  {note}"]
     elif note:
-        lines.append(f"note: {note}")
+        lines.append(f"{'what to do' if explanation.get('stage') == 'quota' else 'note'}: {note}")
     relaxations = explanation.get("relaxations") or ()
     return "\n".join([*lines, *_relaxations(relaxations), *_ahead(explanation, relaxations)])
 

@@ -44,12 +44,23 @@ def sentence(error: Exception) -> str:
     if isinstance(error, errors.DescriptionMismatch):
         return _mismatch(error)
     if isinstance(error, errors.QuotaExceeded):
-        return f"{error.status} quota_exceeded {error.detail}"
+        return _quota(error)
     if isinstance(error, errors.ApiError):
         return _refusal(error)
     if isinstance(error, domain.InvalidDescription):
         return _placed(error)
     return error.message if isinstance(error, domain.MoorageError) else _unexpected(error)
+
+
+def _quota(error: errors.QuotaExceeded) -> str:
+    lines = [f"{error.status} quota_exceeded {error.detail}"]
+    told = "; or ".join(error.error.get("remedies") or ())
+    if told:
+        lines.append(f"what to do: {told}")
+    explanation = error.error.get("explanation") or {}
+    if explanation.get("links"):
+        lines.append(f"explanation {explanation['id']}")
+    return "\n".join(lines)
 
 
 def _infeasible(error: errors.Infeasible) -> str:

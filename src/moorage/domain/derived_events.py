@@ -387,8 +387,8 @@ def _explanation(change: changes.PutExplanation, before: StoredState) -> Iterato
     if asked is None or untold is None:
         return
     body = {
-        "ensemble": asked.ensemble_id,
-        "name": asked.name,
+        "ensemble": asked.ensemble_id or None,
+        "name": asked.name or None,
         "user": asked.user_id,
         "stage": why.stage.value,
         "why": why.shortly,

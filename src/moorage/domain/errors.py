@@ -197,6 +197,12 @@ class QuotaExceeded(LimitExceeded):
         self.passes_at = passes_at
         self.when_asked = when_asked
         self.asked_from = asked_from
+        self.explanation: object = None
+        """The `explain.Explanation`, once a use case has made it; None before."""
+        self.remedies: tuple[str, ...] = ()
+        """What can be done about it, in words; made with the explanation."""
+        self.stored = False
+        """Whether the explanation can be read again by its id."""
 
     @property
     def start_at_once(self) -> Instant | None:

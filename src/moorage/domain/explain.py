@@ -61,6 +61,8 @@ class Stage(StrEnum):
     TIME = "time"
     """An empty fleet would do: others have bookings in the requested time."""
     CONTENTION = "contention"
+    QUOTA = "quota"
+    """A quota of the project is exceeded: nothing was searched."""
     UNKNOWN = "unknown"
     """Time ran out before the stage was shown."""
 
@@ -72,12 +74,13 @@ _STAGES: Final = MappingProxyType(
         Stage.POLICY: "its policies leave none",
         Stage.TIME: "others have bookings in that time",
         Stage.CONTENTION: "others took the places meanwhile",
+        Stage.QUOTA: "the project's quota is exceeded",
         Stage.UNKNOWN: "time ran out before it was shown why",
     }
 )
 """What a stage means, where no element of a conflict says more."""
 
-_BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed"})
+_BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed", "quota"})
 """Kinds of elements whose name alone says what they are."""
 
 _CLOSED_HOSTS: Final = MappingProxyType(
@@ -104,7 +107,8 @@ class Element:
     `kind` is `policy` (name = the policy's), `resources`, `devices`, `traits` or `aggregates`
     (name = the role's). Of kind `booked` is what is no part of the request but in its way: a
     lease, or servers that do not end in time. Of kind `closed` are hosts that may not be used at
-    all, such as those that another ensemble keeps to itself. Of kind `stay` is the request as a
+    all, such as those that another ensemble keeps to itself. Of kind `quota` is a limit of the
+    project. Of kind `stay` is the request as a
     whole where only its time is in question.
     """
 
@@ -184,7 +188,7 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRequest:
-    """The refused ensemble, and the user who asked."""
+    """The refused ensemble, and the user who asked; empty texts where a request has none."""
 
     ensemble_id: str
     name: str
@@ -197,7 +201,8 @@ class Explanation:
 
     id: str
     verdict: str
-    """`infeasible`, or `undecided` when time ran out before an answer or a proof."""
+    """`infeasible`, `undecided` when time ran out before an answer or a proof, or `refused` when
+    nothing was searched."""
     stage: Stage
     computed_at: Instant
     revision: int

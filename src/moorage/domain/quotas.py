@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import LimitExceeded, OtherQuotaExceeded, QuotaExceeded
 from moorage.domain.leases import LeaseState
-from moorage.domain.period import DAY, FOREVER
+from moorage.domain.period import DAY, FOREVER, SECOND, say_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,9 +118,16 @@ class QuotaUse:
     end: Instant
 
 
-def too_much_held(*, limit: int, used: int, requested: int) -> QuotaExceeded:
-    """The error of too many places held; when others become free is unknown."""
+def too_much_held(*, limit: int, used: int, requested: int, offered: int = 0) -> QuotaExceeded:
+    """The error of too many places held; when others become free is unknown.
+
+    `offered` are places of open offers, of which only further offers are refused: they count as
+    requested beside those of the new one, since they are not in use yet.
+    """
+    requested += offered
     told = f"{QuotaName.HELD} limit {limit} used {used} requested {requested}"
+    if offered:
+        told += f" ({offered} of them for open offers)"
     return QuotaExceeded(QuotaName.HELD, told, limit=limit, used=used, requested=requested)
 
 
@@ -160,6 +167,45 @@ def too_high(*, limit: int, requested: int) -> QuotaExceeded:
     """The error of a priority that is too high; waiting does not help."""
     told = f"{QuotaName.PRIORITY} limit {limit} requested {requested}"
     return QuotaExceeded(QuotaName.PRIORITY, told, limit=limit, used=0, requested=requested)
+
+
+_FREED: Final[Mapping[QuotaName, str]] = MappingProxyType(
+    {
+        QuotaName.UNITS: "cancel, shrink or move other leases",
+        QuotaName.UNIT_HOURS: "cancel, shrink or move other leases",
+        QuotaName.LEASES: "cancel another lease",
+        QuotaName.HELD: "confirm or delete ensembles whose places are held and not needed",
+        QuotaName.ENSEMBLES: "delete ensembles",
+        QuotaName.TEMPLATES: "delete templates",
+        QuotaName.SERIES: "cancel another series",
+        QuotaName.OFFERS: "accept or delete other offers",
+        QuotaName.WAITLIST: "cancel other entries",
+        QuotaName.SUBSCRIPTIONS: "delete other subscriptions",
+        QuotaName.SHARES_GIVEN: "delete ensembles of which roles are shared",
+        QuotaName.SHARES_RECEIVED: "accept or revoke shares",
+    }
+)
+"""What a project can do to use less of a quota."""
+
+
+def remedies(error: QuotaExceeded, project_id: str) -> tuple[str, ...]:
+    """What can be done about a refusal: ask for less, use less, or have the limit raised."""
+    name = QuotaName(error.what)
+    found = []
+    if name in DURATIONS:
+        most, needed = (say_duration(one * SECOND) for one in (error.limit, error.requested))
+        found.append(f"ask for {most} at most")
+    else:
+        needed = str(error.used + error.requested)
+        if name is QuotaName.PRIORITY:
+            needed, left = str(error.requested), error.limit
+            found.append(f"ask for {left} at most")
+        elif error.left:
+            found.append(f"ask for {error.left} {name} at most")
+    if name in _FREED:
+        found.append(_FREED[name])
+    found.append(f"have an operator raise it: moorage quota set {project_id} --{name} {needed}")
+    return tuple(found)
 
 
 def uses_of(lease: Lease, before: Sequence[QuotaUse], now: Instant) -> tuple[QuotaUse, ...]:

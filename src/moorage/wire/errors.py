@@ -54,6 +54,7 @@ class Error(Struct, frozen=True, omit_defaults=True):
     policies: list[str] = []
     diff: list[Difference] = []
     remedies: list[str] = []
+    """Parameters or steps with which it passes; of a quota sentences."""
     violations: list[Violation] = []
     longest: str | None = None
     """The longest lead that a lease may have that starts then."""

@@ -37,6 +37,7 @@ class ConflictPart(Struct, frozen=True, omit_defaults=True):
     closed: str | None = None
     booked: str | None = None
     stay: str | None = None
+    quota: str | None = None
     topology: str | None = None
     needs: str | None = None
     have: int | str | None = None
@@ -125,7 +126,7 @@ class Refusal(Struct, frozen=True):
     ensemble_id: str | None
     """Of the ensemble that was to be placed; it need not be stored."""
     ensemble: str | None
-    """Its name."""
+    """Its name, or that of the lease that was asked for."""
     verdict: str
     stage: str
     why: str

@@ -20,11 +20,13 @@ from moorage.api.leases import protocol, rules
 from moorage.api.leases.call import Call, Collection, Reply
 from moorage.api.leases.protocol import BEYOND, HISTORY, ErrorReply, error_reply
 from moorage.api.leases.routes import ROUTES
-from moorage.domain.errors import Busy, Forbidden, MoorageError
+from moorage.domain.errors import Busy, Forbidden, MoorageError, QuotaExceeded
+from moorage.domain.explain import RefusedRequest
 from moorage.http.falcon_stream import send
 from moorage.http.microversion import InvalidVersion, UnacceptableVersion
 from moorage.http.wsgi import ROUTE
 from moorage.usecases.ports import Caller
+from moorage.usecases.refusals.quota_refusals import explain_quota
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -150,7 +152,12 @@ def _responder(
         req: falcon.Request, resp: falcon.Response, caller: Caller, path: dict[str, str]
     ) -> None:
         negotiated: NegotiatedVersion = req.context.negotiated
-        reply: Reply = route.handler(Call(env, caller, negotiated, path, _query(req), _body(req)))
+        call = Call(env, caller, negotiated, path, _query(req), _body(req))
+        try:
+            reply: Reply = route.handler(call)
+        except QuotaExceeded as error:
+            explain_quota(env, caller, error, _asked(call), stored=True)
+            raise
         resp.status = falcon.code_to_http_status(reply.status)
         if isinstance(reply.body, Collection):
             resp.content_type = falcon.MEDIA_JSON
@@ -159,6 +166,11 @@ def _responder(
             _write(resp, reply.body)
 
     return respond
+
+
+def _asked(call: Call) -> RefusedRequest:
+    name = call.body.get("name") if isinstance(call.body, dict) else None
+    return RefusedRequest("", name if isinstance(name, str) else "", call.caller.user_id)
 
 
 def _negotiated(req: falcon.Request) -> NegotiatedVersion:

@@ -17,6 +17,7 @@ from moorage.api.native.access import permit
 from moorage.api.native.body_errors import invalid_body
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.errors import refuse
+from moorage.api.native.explanations import refused_request
 from moorage.api.native.openapi import document
 from moorage.api.native.paging import ENCODER
 from moorage.api.native.routes import ROUTES, simulation
@@ -29,11 +30,13 @@ from moorage.domain.errors import (
     MoorageError,
     NotFound,
     ProviderConflict,
+    QuotaExceeded,
 )
 from moorage.http.falcon_stream import send
 from moorage.http.negotiation import JSON_TYPE, media_type
 from moorage.http.wsgi import ROUTE
 from moorage.usecases.ports import Caller
+from moorage.usecases.refusals.quota_refusals import explain_quota
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -182,6 +185,10 @@ def _responder(
         req.context.call = call
         try:
             reply = route.handler(call)
+        except QuotaExceeded as error:
+            kept = route.mutates and not call.dry_run
+            explain_quota(env, caller, error, refused_request(call, route.path), stored=kept)
+            raise
         except ConcurrentUpdate as error:
             if header is None or isinstance(error, ProviderConflict | ConsumerConflict):
                 raise

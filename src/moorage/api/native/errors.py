@@ -13,7 +13,7 @@ from moorage.api.native.explanations import explanation_view
 from moorage.api.native.formats import wall
 from moorage.api.native.policies import violations_view
 from moorage.domain import errors
-from moorage.domain.errors import Infeasible, MoorageError, SeriesInfeasible
+from moorage.domain.errors import Infeasible, MoorageError, QuotaExceeded, SeriesInfeasible
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import format_duration, format_instant
@@ -373,23 +373,30 @@ def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
     operator = call is not None and call.caller.operator
     found = (operator_error if operator else tenant_error)(error, request_id)
     if call is not None and isinstance(error, Infeasible):
-        explanation = error.explanation
-        assert isinstance(explanation, Explanation)
+        assert isinstance(error.explanation, Explanation)
         if operator:
-            detail = refused_because(explanation, exact=True)
+            detail = refused_because(error.explanation, exact=True)
             found = msgspec.structs.replace(found, detail=detail)
-        view = explanation_view(call, explanation)
-        if not error.stored:
-            view = msgspec.structs.replace(view, links=[])
-        link = call.link("explanation", "explanations", explanation.id)
-        links = [link] if error.stored else found.links
-        found = msgspec.structs.replace(found, explanation=view, links=links)
+        found = _explained(call, found, error.explanation, stored=error.stored)
+    if call is not None and isinstance(error, QuotaExceeded) and error.explanation is not None:
+        assert isinstance(error.explanation, Explanation)
+        found = msgspec.structs.replace(found, remedies=list(error.remedies))
+        found = _explained(call, found, error.explanation, stored=error.stored)
     if call is not None and isinstance(error, SeriesInfeasible):
         found = _of_series(call, found, error)
     if call is not None and isinstance(error, BreaksPolicies):
         violations = violations_view(call, error.violations)
         found = msgspec.structs.replace(found, violations=violations)
     return Errors([found])
+
+
+def _explained(call: Call, found: Error, why: Explanation, *, stored: bool) -> Error:
+    """The error with its explanation, and with a link to that if it is kept."""
+    view = explanation_view(call, why)
+    if not stored:
+        return msgspec.structs.replace(found, explanation=msgspec.structs.replace(view, links=[]))
+    link = call.link("explanation", "explanations", why.id)
+    return msgspec.structs.replace(found, explanation=view, links=[link])
 
 
 def _of_series(call: Call, found: Error, error: SeriesInfeasible) -> Error:

@@ -68,8 +68,8 @@ def _in_short(call: Call, one: domain.Refusal) -> wire.Refusal:
         id=why.id,
         project_id=one.project_id,
         user_id=None if asked is None else asked.user_id,
-        ensemble_id=None if asked is None else asked.ensemble_id,
-        ensemble=None if asked is None else asked.name,
+        ensemble_id=None if asked is None else asked.ensemble_id or None,
+        ensemble=None if asked is None else asked.name or None,
         verdict=why.verdict,
         stage=why.stage.value,
         why=why.in_words(exact=call.caller.operator),
@@ -109,6 +109,15 @@ def create(call: Call) -> Reply:
             solve=None if judged.solve is None else solve_view(judged.solve, operator=False),
         )
     )
+
+
+def refused_request(call: Call, path: str) -> domain.RefusedRequest:
+    """The ensemble or lease that a request is about, by the path of its route or by its body."""
+    said = None if call.body is None else getattr(call.body, call.body.__struct_fields__[0])
+    named, of = (getattr(said, field, None) for field in ("name", "ensemble_id"))
+    if path.startswith("/ensembles/{id}"):
+        of = call.path["id"]
+    return domain.RefusedRequest(of or "", named or "", call.caller.user_id)
 
 
 def explanation_view(

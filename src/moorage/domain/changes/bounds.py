@@ -17,7 +17,7 @@ class BoundHeld:
     These are as many as its quota says, or `limit` where that says nothing.
 
     Judged after the changes before it: of several that are made at once, those that come too
-    late are QuotaExceeded. `requested` is named in the error.
+    late are QuotaExceeded. `requested`, the places that it had not before, is named in the error.
     """
 
     project_id: str

@@ -8,7 +8,7 @@ Levels change only at starts and ends, so only these instants are evaluated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -72,6 +72,8 @@ def quota_violation(
     """The limit that a lease exceeds beside the project's others, or None if it passes.
 
     A changed lease that uses no more than before passes, also where the project is over its quota.
+    The error's usage has what the lease used before the change, as the usage of the quota has, and
+    an instant where that is not its highest.
     """
     barred = _priority(ceiling, use) or _length(ceiling, use)
     if barred is not None:
@@ -84,6 +86,10 @@ def quota_violation(
     )
     if refused is None:
         return None
+    if refused.at is not None:
+        every = (*others.uses, *use.previous_uses)
+        if peak_use(ceiling, every, refused.name, now) == refused.counted(refused.used):
+            refused = replace(refused, at=None)
     return refused.error(_remedy(ceiling, others, pairs, use, now))
 
 
@@ -161,7 +167,8 @@ def _over_time(ceiling: QuotaTerms, pairs: Sequence[_Limit], use: LeaseUse) -> _
     ):
         worst = _worst(limit, taken, requested, before)
         if worst is not None:
-            return _Exceeded(name, limit, *worst)
+            used, requested_more, at = worst
+            return _Exceeded(name, limit, used, requested_more, at)
     return None
 
 
@@ -239,18 +246,19 @@ def _edges(*levels: WeightedSpans) -> Ints:
 
 def _worst(
     limit: int, taken: WeightedSpans, requested: WeightedSpans, before: WeightedSpans
-) -> tuple[int, int] | None:
-    """(others' level, requested level) where the limit is exceeded most; None if nowhere.
+) -> tuple[int, int, Instant] | None:
+    """(level before, level added, instant) where the limit is exceeded most; None if nowhere.
 
     Only instants count at which more is requested than before.
     """
     points = _edges(taken, requested, before)
-    others, own = taken.level_at(points), requested.level_at(points)
-    total = np.where(own > before.level_at(points), others + own, 0)
+    others, own, earlier = (one.level_at(points) for one in (taken, requested, before))
+    total = np.where(own > earlier, others + own, 0)
     if not len(points) or int(total.max()) <= limit:
         return None
     worst = int(total.argmax())
-    return int(others[worst]), int(own[worst])
+    used = int(others[worst] + earlier[worst])
+    return used, int(total[worst]) - used, int(points[worst])
 
 
 def _first_shift(pairs: Sequence[_Limit], least: Duration) -> Duration | None:
@@ -295,6 +303,12 @@ class _Exceeded:
     limit: int
     used: int
     requested: int
+    at: Instant | None = None
+    """When so much is used, or a window begins in which it is; None: from now on, or at most."""
+
+    def counted(self, amount: int) -> int:
+        """An amount in the units of the quota: of unit-hours, which are summed in seconds."""
+        return -(-amount // _HOUR) if self.name is QuotaName.UNIT_HOURS else amount
 
     def error(self, when: _Remedy | None) -> QuotaExceeded:
         """The error with its text."""
@@ -303,9 +317,10 @@ class _Exceeded:
             said = f"{name} limit {say_duration(limit)} requested {_whole_seconds(requested)}"
             limit, requested = limit // SECOND, -(-requested // SECOND)
         else:
-            if name is QuotaName.UNIT_HOURS:
-                limit, used, requested = limit // _HOUR, -(-used // _HOUR), -(-requested // _HOUR)
-            said = f"{name} limit {limit} used {used} requested {requested}"
+            limit, used, requested = map(self.counted, (limit, used, requested))
+            window = "in the window from " if name is QuotaName.UNIT_HOURS else "at "
+            when_used = "" if self.at is None else f" ({window}{format_instant(self.at)})"
+            said = f"{name} limit {limit} used {used}{when_used} requested {requested}"
         when_asked = when is not None and not when.is_later
         return QuotaExceeded(
             name,

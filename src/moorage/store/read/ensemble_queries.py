@@ -295,7 +295,9 @@ class EnsembleQueries(Reader):
             Refusal(
                 stored_bodies.EXPLANATION.decode(row.body),
                 row.project_id,
-                RefusedRequest(row.ensemble_id, row.name, row.user_id) if row.ensemble_id else None,
+                None
+                if row.ensemble_id is None
+                else RefusedRequest(row.ensemble_id, row.name, row.user_id),
             )
             for row in rows
         ]

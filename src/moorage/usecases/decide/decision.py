@@ -260,10 +260,10 @@ def held_quota_conditions(
         return ()
     limit, owner = env.limits.held_members, decision.project_id
     placed = members_placed(answer.placement.built.request)
-    requested = _to_hold(ensemble, placed, answer.member_places)
+    released = _held(ensemble, answer.member_places)
     return tuple(
-        BoundHeld(project, limit, count, disclosed=project == owner)
-        for project, count in requested.items()
+        BoundHeld(project, limit, count - released[project], disclosed=project == owner)
+        for project, count in _to_hold(ensemble, placed, answer.member_places).items()
     )
 
 
@@ -289,10 +289,10 @@ def check_held_quota(
         OtherQuotaExceeded: another project of the ensemble would.
     """
     released = _held(ensemble, member_places)
-    for project, requested in _to_hold(ensemble, placed, member_places).items():
-        limit = held_limit(env, project)
-        used = env.store.held(project) - released[project]
+    for project, count in _to_hold(ensemble, placed, member_places).items():
+        limit, used = held_limit(env, project), env.store.held(project)
+        requested = count - released[project]
         if used + requested > limit:
             if project != ensemble.project_id:
                 raise too_much_held_by(project, requested=requested)
-            raise too_much_held(limit=limit, used=max(used, 0), requested=requested)
+            raise too_much_held(limit=limit, used=used, requested=requested)

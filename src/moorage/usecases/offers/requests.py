@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import BoundOffers
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import LeadTooLong, Terms, Yielding
-from moorage.domain.offers import OfferState
 from moorage.domain.period import Period, from_now_on
 from moorage.domain.quotas import QuotaName, too_many_stored, too_much_held
 from moorage.domain.requests import Objective
 from moorage.usecases.leases.shaping import check_margins, checked_end
 from moorage.usecases.shared.limits import hold_within, time_limit_within
-from moorage.usecases.shared.quotas import defaults, held_limit, stored_limit
+from moorage.usecases.shared.quotas import defaults, held_limit, open_offers, stored_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +72,8 @@ def search_range(env: UseCaseEnvironment, request: OfferRequest, project_id: str
         )
     most = stored_limit(env, project_id, QuotaName.OFFERS)
     if request.most > most:
-        raise too_many_stored(QuotaName.OFFERS, limit=most, used=0, requested=request.most)
+        used = len(open_offers(env.store, project_id))
+        raise too_many_stored(QuotaName.OFFERS, limit=most, used=used, requested=request.most)
     return SearchRange(
         first,
         last,
@@ -88,19 +88,14 @@ def check_offer_quota(env: UseCaseEnvironment, ensemble: Ensemble) -> None:
     Raises:
         QuotaExceeded: the project has too many offers, or too many places held.
     """
-    store, now = env.store, env.store.now()
-    there = [
-        one.offer
-        for one in store.offers(project_id=ensemble.project_id)
-        if one.offer is not None and one.offer.state_at(now) is OfferState.OFFERED
-    ]
+    there = open_offers(env.store, ensemble.project_id)
     limit = stored_limit(env, ensemble.project_id, QuotaName.OFFERS)
     if len(there) >= limit:
         raise too_many_stored(QuotaName.OFFERS, limit=limit, used=len(there), requested=1)
-    used = store.held(ensemble.project_id) + sum(one.places for one in there)
+    used, offered = env.store.held(ensemble.project_id), sum(one.places for one in there)
     requested, most = len(ensemble.members), held_limit(env, ensemble.project_id)
-    if used + requested > most:
-        raise too_much_held(limit=most, used=used, requested=requested)
+    if used + offered + requested > most:
+        raise too_much_held(limit=most, used=used, requested=requested, offered=offered)
 
 
 def offer_conditions(env: UseCaseEnvironment, ensemble: Ensemble) -> BoundOffers:

@@ -11,7 +11,8 @@ import base64
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.errors import InstanceOutdated
+from moorage.domain.errors import InstanceOutdated, WrongState
+from moorage.domain.explain import Stage
 from moorage.engine.joint.build import build
 from moorage.engine.joint.instance import (
     dumps_asked,
@@ -48,7 +49,10 @@ def replayable_instance(env: Environment, explanation: Explanation, stored: str)
 
     Raises:
         InstanceOutdated: only the request is stored, or not even that, and the hosts have changed.
+        WrongState: a quota has refused, so that there was no problem.
     """
+    if explanation.stage is Stage.QUOTA:
+        raise WrongState("a quota has refused it: there was no problem to solve")
     if stored.startswith(_JSON):
         return stored
     instance = zlib.decompress(base64.b64decode(stored)) if stored else b""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.errors import QuotaExceeded
     from moorage.domain.leases import Lease
+    from moorage.domain.offers import Offer
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.quotas import QuotaDefaults
     from moorage.usecases.ports import Caller, Page, Store
@@ -284,7 +285,7 @@ def _seen(env: Environment, quota: Quota) -> ProjectQuota:
     now = store.now()
     ceiling = QuotaTerms(lambda name: usual.limit(name, quota), usual.window)
     project = quota.project_id
-    stored = {**store.stored(project), QuotaName.OFFERS: _offered(store, project, now)}
+    stored = {**store.stored(project), QuotaName.OFFERS: len(open_offers(store, project))}
     return ProjectQuota(
         project,
         usual.window,
@@ -299,10 +300,11 @@ def _seen(env: Environment, quota: Quota) -> ProjectQuota:
     )
 
 
-def _offered(store: Store, project_id: str, now: Instant) -> int:
-    """The number of open offers."""
-    every = (one.offer for one in store.offers(project_id=project_id))
-    return sum(one is not None and one.state_at(now) is OfferState.OFFERED for one in every)
+def open_offers(store: Store, project_id: str) -> Sequence[Offer]:
+    """The offers of a project that are neither accepted, withdrawn nor expired."""
+    now = store.now()
+    found = (one.offer for one in store.offers(project_id=project_id))
+    return [one for one in found if one is not None and one.state_at(now) is OfferState.OFFERED]
 
 
 def _used(
@@ -330,6 +332,7 @@ __all__ = [
     "defaults",
     "held_limit",
     "list_quotas",
+    "open_offers",
     "quota_allows",
     "quota_limits",
     "set_quota",

@@ -73,12 +73,12 @@ def bound_offers(batch: Batch, change: BoundOffers) -> None:
     there = [one for one in found if one.state_at(batch.now) is OfferState.OFFERED]
     refuse_beyond(batch, change.project_id, QuotaName.OFFERS, change.offers, len(there))
     held = bookings.held(batch.connection, change.project_id, now=batch.now)
-    held += sum(one.places for one in there)
+    offered = sum(one.places for one in there)
     quota = leases.quota(batch.connection, change.project_id)
     limit = change.held if quota is None else quota.limits.get(QuotaName.HELD, change.held)
-    if held > limit:
-        used = max(held - change.requested, 0)
-        raise too_much_held(limit=limit, used=used, requested=change.requested)
+    if held + offered > limit:
+        before = max(offered - change.requested, 0)
+        raise too_much_held(limit=limit, used=held, requested=change.requested, offered=before)
 
 
 def bound_stored(batch: Batch, change: BoundStored) -> None:
