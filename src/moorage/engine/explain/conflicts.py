@@ -87,7 +87,7 @@ class Oracle:
         if self.seconds_left() <= 0:
             return False
         try:
-            return refuted(any_placement(make()))
+            return counts_refute(make())
         except TimeExpired:
             return False
 
@@ -119,12 +119,21 @@ def any_placement(problem: Problem) -> Problem:
     return replace(problem, primitives=required, objective=None)
 
 
+def counts_refute(problem: Problem) -> bool:
+    """Whether counting alone proves that a problem has no placement."""
+    return refuted(any_placement(problem))
+
+
 @dataclass(frozen=True, slots=True)
 class Core:
     """Elements that cannot hold together; `minimal` when every proper subset provably can."""
 
     elements: tuple[Element, ...]
     minimal: bool
+
+    def narrows(self, other: Core) -> bool:
+        """Whether the other conflict has all of this one's elements, and more."""
+        return frozenset(self.elements) < frozenset(other.elements)
 
 
 @dataclass(eq=False)
@@ -228,7 +237,10 @@ class DeletionFilter:
         self._known[_Question(frozenset())] = False
 
     def counted_conflict(self) -> Core | None:
-        """The conflict that counting alone shows, which takes no search; None: it shows none."""
+        """The conflict that counting alone shows, which takes no search; None: it shows none.
+
+        What there is no time to leave out stays part of it.
+        """
         every = elements(self.built)
         whole = frozenset(every)
         if not self.oracle.refuted_if_time(self._problem(_Question(frozenset()))):
@@ -237,9 +249,9 @@ class DeletionFilter:
             list(every), lambda rest: self._refuted(_Question(whole - rest)), len(every) // 2
         )
         alone = whole - frozenset(core)
-        if not (core and self._refuted(_Question(alone, alone & self._decisive))):
-            return None
-        return Core(tuple(core), minimal=False)
+        if core and not self._refuted(_Question(alone, alone & self._decisive)):
+            core = list(every)  # alone its policies may mean something else
+        return Core(tuple(core), minimal=False) if core else None
 
     def conflicts(self) -> Iterator[Core]:
         """Disjoint conflicts, until the rest is feasible or undecided.
@@ -283,8 +295,12 @@ class DeletionFilter:
         needed = active & conflict.aside & self._decisive
         for one in sorted(needed, key=str):
             fewer = conflict.aside & self._decisive - (needed - {one})
-            if self._mean_the_same(conflict._replace(unmeant=fewer), conflict):
-                needed -= {one}
+            try:
+                if self._mean_the_same(conflict._replace(unmeant=fewer), conflict):
+                    needed -= {one}
+            except TimeExpired:
+                self.oracle.complete = False
+                break
         return needed
 
     def _shrunk(

@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
+from moorage.domain.deadline import TimeExpired
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.explain import Conflict, Stage
 from moorage.engine.explain.conflict_classes import binding_classes
 from moorage.engine.explain.conflict_facts import conflict_facts
-from moorage.engine.explain.conflicts import DeletionFilter, Oracle
+from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle, counts_refute
 from moorage.engine.explain.element_facts import demand_text, policy_rejections
 from moorage.engine.explain.elements import POLICY, elements, on_empty_hosts, without_elements
 from moorage.engine.explain.relaxation_candidates import ANY_CHANGE
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from moorage.domain.explain import Relaxation
-    from moorage.engine.explain.conflicts import Core
     from moorage.engine.explain.relaxation_candidates import ChangeTerms
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.engine.joint.problem import Problem, SupportsSolve
+    from moorage.engine.joint.problem import SupportsSolve
 
 INFEASIBLE = "infeasible"
 UNDECIDED = "undecided"
@@ -48,6 +48,10 @@ NONE_FOUND: Final = "no single small change was found that makes it fit"
 
 LATE: Final = "time ran out: there may be further conflicts, and further changes that help"
 """Note of an explanation whose search was cut short by the deadline."""
+COUNTING: Final = 5.0
+"""Least number of seconds to count, on the empty fleet, what the search has counted in time."""
+_TELLING: Final = 1.0
+"""Least number of seconds to say what the conflicts that were found run into."""
 _NAMED: Final = 5
 """Fields that are named at most where not all of their values were tried."""
 
@@ -87,7 +91,8 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     What is undecided when `remaining` returns no more seconds is left out or marked as not minimal,
     and the explanation is not complete. A request that failed at `skip_stage` is not explained
     further. `proved` says that a search has shown that there is no placement, `stage` at which
-    stage, if that is known.
+    stage, if that is known. What was found before the deadline of the current work is returned
+    when that passes.
     """
     ends = deadline.left(remaining())
     oracle = Oracle(solver, remaining, seed)
@@ -101,13 +106,13 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     counted = deletion.counted_conflict() if verdict == INFEASIBLE else None
     stage = stage or _stage(built, deletion, oracle)
     cores = () if stage is skip_stage else tuple(deletion.conflicts())
-    if counted is not None and not cores:
-        cores = (counted,)
+    if counted is not None and (not cores or counted.narrows(cores[0])):
+        cores = (counted, *cores[1:])
     left = deletion.is_resolved(frozenset(one for core in cores for one in core.elements))
     found = FoundRelaxations()
     if cores and stage is not skip_stage:
         found = find_relaxations(built, cores, oracle, terms)
-    conflicts = tuple(_conflict(built, core, oracle) for core in cores)
+    conflicts = _conflicts(built, cores, oracle)
     complete = oracle.complete and deletion.oracle.complete and found.complete
     return RefusalExplanation(
         verdict=verdict,
@@ -121,19 +126,23 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     )
 
 
-def counted_static(built: BuiltProblem, oracle: Oracle) -> bool:
-    """Whether counting alone shows that a request does not fit even the empty fleet."""
-    return oracle.refuted_if_time(lambda: _when_empty(built))
+def counted_static(built: BuiltProblem) -> bool:
+    """Whether counting alone shows that a request does not fit even the empty fleet.
+
+    That takes no search, so it waits for no time.
+    """
+    with deadline.at_least(COUNTING):
+        return counts_refute(_when_empty(built).problem)
 
 
-def _when_empty(built: BuiltProblem) -> Problem:
-    """The problem on the empty fleet.
+def _when_empty(built: BuiltProblem) -> BuiltProblem:
+    """The request on the empty fleet.
 
     With fixed members, policies are left out of it: these members would still be where they are.
     """
     request = built.request
     alone = replace(request, policies=()) if request.fixed else request
-    return on_empty_hosts(alone, built).problem
+    return on_empty_hosts(alone, built)
 
 
 def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Stage:
@@ -141,7 +150,7 @@ def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Sta
 
     `static` if it does not fit even on the empty fleet.
     """
-    empty = oracle.feasible_if_time(lambda: _when_empty(built))
+    empty = oracle.feasible_if_time(lambda: _when_empty(built).problem)
     if empty is False:
         return Stage.STATIC
     policies = frozenset(one for one in elements(built) if one.kind == POLICY)
@@ -151,7 +160,33 @@ def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Sta
     return Stage.POLICY if unbound else Stage.CAPACITY
 
 
+def _conflicts(
+    built: BuiltProblem, cores: tuple[Core, ...], oracle: Oracle
+) -> tuple[Conflict, ...]:
+    """The conflicts with what they need and run into; once time is over, with their names only."""
+    with deadline.at_least(_TELLING):
+        return tuple(_conflict(built, core, oracle) for core in cores)
+
+
 def _conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
+    try:
+        return _described_conflict(built, core, oracle)
+    except TimeExpired:
+        oracle.complete = False
+        return _named_conflict(core)
+
+
+def whole_conflict(built: BuiltProblem) -> Conflict:
+    """The conflict of all parts of a request, which is all that is known without any time."""
+    return _named_conflict(Core(elements(built), minimal=False))
+
+
+def _named_conflict(core: Core) -> Conflict:
+    needs = tuple(one.said for one in core.elements)
+    return Conflict(elements=core.elements, needs=needs, minimal=core.minimal)
+
+
+def _described_conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
     classes = binding_classes(built, core, oracle)
     exact = replace(built, policy_view=replace(built.policy_view, exact_names=True))
     needs, exact_needs = (

@@ -133,14 +133,18 @@ class _Search:
 
     def _fitting(self, candidates: Iterable[RelaxationCandidate]) -> list[RelaxationCandidate]:
         found: dict[_Direction, RelaxationCandidate] = {}
-        for one in candidates:
-            key = _direction(one.change)
-            if key in found:
-                continue
-            if len(found) == MAX_RELAXATIONS:
-                break
-            if self._fits(one):
-                found[key] = self._cheapest_between(one)
+        try:
+            for one in candidates:
+                key = _direction(one.change)
+                if key in found:
+                    continue
+                if len(found) == MAX_RELAXATIONS:
+                    break
+                if self._fits(one):
+                    found[key] = one
+                    found[key] = self._cheapest_between(one)
+        except TimeExpired:
+            self.timely = False
         return sorted(found.values(), key=lambda one: one.cost)
 
     def _fits(self, one: RelaxationCandidate) -> bool:

@@ -16,11 +16,13 @@ from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle
 from moorage.engine.explain.elements import on_empty_hosts
 from moorage.engine.explain.refusal import (
+    COUNTING,
     INFEASIBLE,
     LATE,
     RefusalExplanation,
     counted_static,
     explain,
+    whole_conflict,
 )
 from moorage.engine.explain.relaxation_candidates import ChangeTerms
 from moorage.engine.explain.relaxations import (
@@ -159,23 +161,26 @@ def explain_request(
     the conflicts and relaxations are those on the empty fleet, for which there is the same budget
     once more. `present` are the counts of roles that are resized.
     """
-    remaining = env.countdown(env.limits.explanation_budget / SECOND)
+    budget = env.limits.explanation_budget / SECOND
+    remaining = env.countdown(budget)
+    found = replace(_untold(built), conflicts=(whole_conflict(built),))
     try:
-        if counted_static(built, Oracle(env.solver, remaining, seed)):
-            found = replace(_untold(built), stage=Stage.STATIC)
+        if budget > 0 and counted_static(built):
+            found = replace(found, stage=Stage.STATIC)
         else:
-            terms = ChangeTerms(env.limits.disclosure, present)
             found = explain(
                 built,
                 env.solver,
                 remaining=remaining,
                 seed=seed,
-                terms=terms,
+                terms=ChangeTerms(env.limits.disclosure, present),
                 proved=True,
                 skip_stage=Stage.STATIC,
             )
     except TimeExpired:
-        found = _untold(built)
+        pass
+    except TimeExpired:
+        found = replace(_untold(built), conflicts=(whole_conflict(built),))
     why = _explanation(env, snapshot, found)
     if found.stage is not Stage.STATIC:
         return why
@@ -233,10 +238,9 @@ def explain_static(
     That is proved. `built` is the problem on the present fleet; `helps` is the result text of
     relaxations that fit there. A conflict is minimal only if it is so on both fleets.
     """
-    empty, remaining = (
-        on_empty_hosts(built.request, built),
-        env.countdown(env.limits.explanation_budget / SECOND),
-    )
+    remaining = env.countdown(env.limits.explanation_budget / SECOND)
+    with deadline.at_least(COUNTING):
+        empty = on_empty_hosts(built.request, built)
     terms = ChangeTerms(env.limits.disclosure, present)
     found = explain(
         empty,
