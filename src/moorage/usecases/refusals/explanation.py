@@ -178,9 +178,7 @@ def explain_request(
                 skip_stage=Stage.STATIC,
             )
     except TimeExpired:
-        pass
-    except TimeExpired:
-        found = replace(_untold(built), conflicts=(whole_conflict(built),))
+        pass  # that all of its parts cannot hold together was proved before
     why = _explanation(env, snapshot, found)
     if found.stage is not Stage.STATIC:
         return why
