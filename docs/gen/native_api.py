@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 ABOUT: Final = """\
 Version {version}, below `{base}`. A running server serves this description as an OpenAPI document.
 Ids are UUIDs; times are RFC 3339 in UTC, durations ISO 8601. Mutable things carry a `generation`,
-which is also their entity tag for `If-Match`."""
+which is also their entity tag for `If-Match`. A listing is read page by page:
+`limit` items of it, and a link `next` with the `marker` of the following page. Where it takes
+`sort_key` (`name`, `created_at`, ...) and `sort_dir` (`asc`, `desc`), its pages go on in that
+order."""
 SHOWN: Final = frozenset({"members", "policies", "flavor", "count", "decide", "start", "duration"})
 """Fields that an example shows though they are optional."""
 HIDDEN: Final = {"RoleBody": {"members", "policies"}}

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from moorage.cli.output import NoColumn, Shown, as_text, chosen, fields, stack, table
+from moorage.cli.listing import arranged
+from moorage.cli.output import NoColumn, Shown, as_text, chosen, fields, parts, stack, table
 
 ONE = fields(
     [("id", "1f2e"), ("before start", "none"), ("degraded", None), ("claims", None)],
@@ -55,3 +56,38 @@ def test_what_there_is_none_of_is_misuse(text: Any, told: str) -> None:
 
 def test_what_is_true_is_said_as_in_json() -> None:
     assert [as_text(one) for one in (True, False, 0, "x")] == ["true", "false", "0", "x"]
+
+
+PEOPLE = table(["member", "#size"], [("db[10]", 2), ("db[2]", 10), ("app", None)])
+BODY = {"members": [{"name": "db[10]"}, {"name": "db[2]"}, {"name": "app"}], "computed_at": "now"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "way", "most", "first"),
+    [
+        (["member"], "asc", None, ["app", "db[2]", "db[10]"]),
+        (["member"], "desc", 2, ["db[10]", "db[2]"]),
+        (["size"], "asc", None, ["app", "db[10]", "db[2]"]),
+        ([], "asc", 1, ["db[10]"]),
+        ([], "asc", 9, ["db[10]", "db[2]", "app"]),
+    ],
+)
+def test_a_listing_and_its_body_are_sorted_and_cut_alike(
+    columns: list[str], way: str, most: int | None, first: list[str]
+) -> None:
+    shown, whole = arranged(
+        Shown(BODY, stack(PEOPLE, "", "a hint")), columns, most, descending=way == "desc"
+    )
+    assert whole
+    assert [row[0] for row in next(parts(shown.text)).rows] == first  # type: ignore[union-attr]
+    assert shown.body == {"members": [{"name": one} for one in first], "computed_at": "now"}
+
+
+def test_a_body_with_other_things_than_rows_is_left_alone() -> None:
+    shown, whole = arranged(Shown({"hosts": [{}]}, PEOPLE), ["size"], 1, descending=True)
+    assert not whole
+    assert shown.text == table(["member", "#size"], [("db[2]", 10)])
+    with pytest.raises(NoColumn, match="no column 'x'; known are member, size"):
+        arranged(Shown({}, PEOPLE), ["x"], None, descending=False)
+    empty = Shown({"windows": []}, "no planned windows")
+    assert arranged(empty, ["x"], 1, descending=False) == (empty, True)

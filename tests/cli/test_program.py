@@ -1,7 +1,9 @@
 """The program itself: help, words it does not know, statuses, what it imports."""
 
 import json
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -246,7 +248,42 @@ def test_every_command_can_be_completed(offline: Any) -> None:
     assert "bashcompinit" in offline("complete", "zsh").out
     for name in COMMANDS:
         assert f'"{name}" | "{name} "*) offered="' in script
-    assert offline("complete", "fish").status == 2
+    fish = offline("complete", "fish").out
+    for name in COMMANDS:
+        assert f"case '{name}' '{name} *'" in fish
+    assert offline("complete", "nu").status == 2
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("ens", ["ensemble"]),
+        ("ensemble s", ["set", "show", "shrink"]),
+        ("ensemble show shop --m", ["--map"]),
+        ("--endpoint http://h:1 decision r", ["release", "renew"]),
+        ("lease create --t", ["--template", "--times", "--time-limit"]),
+        ("ensemble create -f sh", ["shop.yaml"]),
+        ("ensemble show sh", ["shop"]),
+        ("lease create --flavor s", ["shop"]),
+    ],
+)
+def test_fish_completes_words_files_and_names(
+    typed: str, offered: list[str], offline: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.yaml").touch()
+    program = tmp_path / "moorage"
+    program.write_text("#!/bin/sh\nprintf '%s\\n' shop '$(touch ran)' yard\n")
+    program.chmod(0o755)
+    (tmp_path / "moorage.fish").write_text(offline("complete", "fish").out)
+    words = ["fish", "--no-config", "-c", f"source moorage.fish; complete -C 'moorage {typed}'"]
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    ran = subprocess.run(
+        words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment
+    )
+    found = [line.partition("\t")[0] for line in ran.stdout.splitlines()]
+    assert (found, ran.stderr) == (offered, "")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -40,7 +40,7 @@ from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Attachment, Domain, Level, Topology
 from moorage.store import Ledger, open_store
-from moorage.usecases.ports import Page
+from moorage.usecases.ports import Order, Page
 
 
 def write(store: Ledger, *changes: Change) -> None:
@@ -103,6 +103,26 @@ def test_ensembles_are_kept_and_listed(store: Ledger) -> None:
         store.ensemble("e9")
     with pytest.raises(NotFound):
         store.ensembles(project_id=None, page=Page(1, "e9"))
+
+
+def test_ensembles_are_listed_in_an_order_page_by_page(store: Ledger) -> None:
+    names = ["b", "a", "B", "b-2", "c"]
+    every = [replace(ensemble(n), name=name) for n, name in enumerate(names)]
+    every[-1] = replace(every[-1], name="a", project_id="q")
+    write(store, *(PutEnsemble(one, None) for one in every))
+
+    def walked(order: Order) -> list[str]:
+        found: list[str] = []
+        while some := store.ensembles(
+            project_id=None, page=Page(1, found[-1] if found else None, order)
+        ):
+            found += [one.id for one in some]
+        return found
+
+    assert walked(Order("name")) == ["e2", "e1", "e4", "e0", "e3"]
+    assert walked(Order("name", descending=True)) == ["e3", "e0", "e1", "e4", "e2"]
+    assert walked(Order("created_at", descending=True)) == ["e4", "e3", "e2", "e1", "e0"]
+    assert walked(Order("project_id")) == ["e0", "e1", "e2", "e3", "e4"]
 
 
 def test_an_ensembles_generation_moves_and_is_compared(store: Ledger) -> None:

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cliff import command
 
+from moorage.cli import listing
 from moorage.cli.command_names import MOORAGE, OPENSTACK, as_typed, name_of, running
 from moorage.cli.output import (
     CELLS,
     FORMAT_HELP,
     FORMATS,
+    LISTING,
     OBJECTS,
     OK,
     SHOWING,
@@ -82,6 +84,8 @@ class Command(command.Command):
                 dest="columns",
                 help="show only this column or field; repeatable",
             )
+        if self._verb == LISTING:
+            listing.declare(parser)
         return parser
 
     def _epilogue(self) -> str | None:
@@ -142,18 +146,37 @@ class Command(command.Command):
         shown = self.act(parsed_args)
         if shown is None:
             return OK
+        if self._verb == LISTING:
+            shown = self._arranged(shown, parsed_args)
         if getattr(parsed_args, "columns", None):
             try:
                 shown = chosen(shown, parsed_args.columns)
             except NoColumn as error:
                 self.usage_error(f"argument -c/--column: {error}")
-        elif parsed_args.form in CELLS and self._verb == "list":
+        elif parsed_args.form in CELLS and self._verb == LISTING:
             shown = without_words(shown)
         if parsed_args.form in CELLS:
             write(shown.text, parsed_args.form, self.app.stdout)
         else:
             show(shown, parsed_args.form, self.app.stdout)
         return shown.status
+
+    def _arranged(self, shown: Shown, args: argparse.Namespace) -> Shown:
+        """A listing with the rows and in the order that are asked for."""
+        columns, most = args.sort_columns or (), getattr(args, "most", None)
+        if args.sort_descending and not columns:
+            self.usage_error("argument --sort-descending: needs --sort-column")
+        if not columns and most is None:
+            return shown
+        try:
+            found, whole = listing.arranged(
+                shown, columns, most, descending=args.sort_descending
+            )
+        except NoColumn as error:
+            self.usage_error(f"argument --sort-column: {error}")
+        if args.form in OBJECTS and not args.columns and not whole:
+            self.usage_error(f"with -f {args.form}: choose the columns, too (-c)")
+        return found
 
     def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - others need them
         """The time that relative times refer to: the service's."""

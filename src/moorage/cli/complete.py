@@ -2,7 +2,7 @@
 
 Nouns, verbs and options need nothing but the shell; names of things are asked from the service.
 
-cliff's completion is not used: it knows neither zsh nor names, stops at an option before the
+cliff's completion is not used: it knows neither zsh, fish nor names, stops at an option before the
 command, needs the bash-completion package, and takes typed words for names of variables, which
 makes bash run a `$(...)` among them.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-SHELLS: Final = ("bash", "zsh")
+SHELLS: Final = ("bash", "zsh", "fish")
 
 _SCRIPT: Final = Template("""\
 # Completion for moorage. Load it in this shell with: source <(moorage complete $shell)
@@ -63,6 +63,52 @@ $options
 }
 complete -o bashdefault -o default -F _moorage moorage
 """)
+_FISH: Final = Template("""\
+# Completion for moorage. Load it in this shell with: moorage complete fish | source
+function __moorage_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  set -l previous $$words[-1]
+  set -l typed
+  set -l skip 0
+  for word in $$words[2..-1]
+    if test $$skip = 1
+      set skip 0
+      continue
+    end
+    switch $$word
+      case $valued
+        if test -z "$$typed"
+          set skip 1
+        end
+      case '-*'
+      case '*'
+        set -a typed $$word
+    end
+  end
+  set -l offered
+  set -l things
+  switch "$$typed"
+$cases
+  end
+  switch "$$typed"
+$things
+  end
+  switch "$$previous"
+$options
+  end
+  if test -n "$$things"; and not string match -q -- '-*' "$$current"
+    $$words[1] complete --names $$things 2>/dev/null
+  else if string match -q -- '-*' "$$current"
+    string match -- '-*' $$offered
+  else if test -n "$$offered"; and not string match -q -- '-*' "$$offered[1]"
+    string match -v -- '-*' $$offered
+  else
+    __fish_complete_path "$$current"
+  end
+end
+complete -c moorage -f -a '(__moorage_complete)'
+""")
 THINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "ensemble": ("/v1/ensembles", "ensembles"),
@@ -92,6 +138,7 @@ class Complete(Command):
         source <(moorage complete bash)                # in this shell
         moorage complete bash > ~/.local/share/bash-completion/completions/moorage
         source <(moorage complete zsh)
+        moorage complete fish > ~/.config/fish/completions/moorage.fish
     """
     options = (
         Option("shell", nargs="?", choices=SHELLS, default="bash", help="default: bash"),
@@ -116,13 +163,17 @@ class Complete(Command):
         follows = {"": [*sorted({name.split()[0] for name in COMMANDS}), *own]}
         follows |= _verbs()
         follows |= {name: list(self._options(name)) for name in COMMANDS}
+        things = {name: kind for name in COMMANDS if (kind := self._thing(name))}
+        if args.shell == "fish":
+            script = _fish(valued, follows, things)
+            return Shown({"shell": args.shell, "script": script}, script.rstrip("\n"))
         script = _SCRIPT.substitute(
             shell=args.shell,
             before=_BEFORE[args.shell],
             valued=" | ".join(valued),
             cases="\n".join(_cases(follows)),
-            things="\n".join(filter(None, map(self._things, COMMANDS))),
-            options=_options_of_things(),
+            things="\n".join(f'    "{name}") things={kind} ;;' for name, kind in things.items()),
+            options="\n".join(f"    --{kind}) things={kind} ;;" for kind in THINGS),
         )
         return Shown({"shell": args.shell, "script": script}, script.rstrip("\n"))
 
@@ -141,11 +192,11 @@ class Complete(Command):
         command = self.app.command_manager.commands[name].load()(self.app, None, name)
         return command.get_parser(name)
 
-    def _things(self, name: str) -> str:
-        """A branch for a command whose first argument is a thing, else nothing."""
+    def _thing(self, name: str) -> str:
+        """The kind of things that a command's first argument is one of, else nothing."""
         actions = self._parser(name)._get_positional_actions()  # noqa: SLF001 - as below
         kind = actions[0].dest if actions else ""
-        return f'    "{name}") things={kind} ;;' if kind in THINGS else ""
+        return kind if kind in THINGS else ""
 
     def _options(self, name: str) -> Iterable[str]:
         parser = self._parser(name)
@@ -162,9 +213,23 @@ def _verbs() -> dict[str, list[str]]:
     return {noun: sorted(verbs) for noun, verbs in found.items()}
 
 
-def _options_of_things() -> str:
-    """A branch for each option that takes a thing, such as `--flavor`."""
-    return "\n".join(f"    --{kind}) things={kind} ;;" for kind in THINGS)
+def _fish(
+    valued: Iterable[str], follows: Mapping[str, Iterable[str]], things: Mapping[str, str]
+) -> str:
+    """The script for fish, whose patterns are quoted and whose lists are words."""
+
+    def case(name: str, word: str) -> str:
+        patterns = f"'{name}' '{name} *'" if name in COMMANDS else f"'{name}'"
+        return f"    case {patterns}\n      set offered {word}"
+
+    return _FISH.substitute(
+        valued=" ".join(valued),
+        cases="\n".join(case(name, " ".join(words)) for name, words in follows.items()),
+        things="\n".join(
+            f"    case '{name}'\n      set things {of}" for name, of in things.items()
+        ),
+        options="\n".join(f"    case --{kind}\n      set things {kind}" for kind in THINGS),
+    )
 
 
 def _cases(follows: dict[str, list[str]]) -> Iterator[str]:

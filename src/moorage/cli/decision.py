@@ -9,6 +9,7 @@ import msgspec
 
 from moorage.cli import confirm, decision_text, mix
 from moorage.cli.command import Command
+from moorage.cli.listing import part_of
 from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack, table
 from moorage.cli.parser import Flag, Option
 from moorage.cli.placement_map import natural
@@ -147,7 +148,9 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble) if args.ensemble else None
-            answer = client.decisions.all(ensemble_id=ensemble_id)
+            answer = client.decisions.all(
+                ensemble_id=ensemble_id, part=part_of(args, {"decided": "created_at"})
+            )
         columns: Columns = {
             "id": lambda one: short(str(one.id)),
             "ensemble": lambda one: short(one.ensemble_id),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
 from moorage.cli.host_checks import notes_on_roles
+from moorage.cli.listing import part_of
 from moorage.cli.output import (
     Columns,
     Shown,
@@ -336,7 +337,9 @@ class List(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            answer = client.ensembles.all(all_projects=args.all_projects)
+            answer = client.ensembles.all(
+                all_projects=args.all_projects, part=part_of(args, {"created": "created_at"})
+            )
             status = _statuses(client, all_projects=args.all_projects)
             columns: Columns = {
                 "id": lambda one: short(one.id),

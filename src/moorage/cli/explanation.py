@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
 from moorage.cli.explanation_text import explained
+from moorage.cli.listing import part_of
 from moorage.cli.output import Shown, short, table
 from moorage.cli.parser import Flag, Option
 from moorage.cli.times import TIME_HELP, time_of
@@ -44,6 +45,7 @@ class List(Command):
                 since=args.since,
                 project_id=args.project_id,
                 all_projects=args.all_projects,
+                part=part_of(args, {"at": "computed_at"}),
             )
         rows = [
             (

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from moorage.cli import lease_text
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
+from moorage.cli.listing import part_of
 from moorage.cli.output import (
     Columns,
     Shown,
@@ -162,7 +163,11 @@ class List(Command):
         with self.client() as client:
             series = None if args.series is None else client.series.find(args.series)
             answer = client.leases.all(
-                name=args.name, state=args.state, series=series, all_projects=args.all_projects
+                name=args.name,
+                state=args.state,
+                series=series,
+                all_projects=args.all_projects,
+                part=part_of(args, {"start": "start", "end": "end"}),
             )
             columns: Columns = {
                 "lease": lease_text.called,

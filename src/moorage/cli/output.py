@@ -311,7 +311,8 @@ def listing_of_projects(
     return stack(listed, "", ELSEWHERE)
 
 
-SHOWING = frozenset({"show", "list"})
+LISTING: Final = "list"
+SHOWING = frozenset({"show", LISTING})
 """Verbs whose answers have columns to choose from."""
 
 
@@ -355,7 +356,7 @@ def parts(text: str | RenderableType) -> Iterator[Rows | Fields]:
 
 
 def _of_rows(shown: Shown, part: Rows, wanted: Sequence[str]) -> Shown:
-    at = _places(part.columns, wanted)
+    at = places_of(part.columns, wanted)
     rows = [[row[place] for place in at] for row in part.rows]
     names = [bare(part.columns[place]) for place in at]
     body = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
@@ -366,13 +367,14 @@ def _of_fields(shown: Shown, part: Fields, wanted: Sequence[str]) -> Shown:
     known = dict(part.pairs)
     known |= {name: value for name, value in part.aside if known.get(name) is None}
     names = list(known)
-    picked = [names[place] for place in _places(names, wanted)]
+    picked = [names[place] for place in places_of(names, wanted)]
     body = {name: _plain(known[name]) for name in picked}
     line = "  ".join("-" if body[name] is None else as_text(known[name]) for name in picked)
     return replace(shown, body=body, text=line)
 
 
-def _places(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+def places_of(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """The indexes of columns by their names. Raises NoColumn: one is none of them."""
     folded = [_folded(name) for name in names]
     for one in wanted:
         if _folded(one) not in folded:

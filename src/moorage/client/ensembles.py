@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from moorage.client import lookup
 from moorage.client.errors import Ambiguous, Missing
+from moorage.client.lookup import WHOLE
 from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.claims import Claim
 from moorage.wire.decisions import Decision
@@ -18,6 +19,7 @@ from moorage.wire.members import Added, Member
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from moorage.client.lookup import Part
     from moorage.client.transport import Reply
 
 _HANDLE: Final = re.compile(r"L[0-9]+", re.ASCII)
@@ -132,9 +134,14 @@ class Ensembles(Resource):
             return None
         return self.show(found[0].id if len(found) == 1 else self._find(name)).value
 
-    def all(self, *, all_projects: bool = False) -> Answer[list[Ensemble]]:
-        """Every ensemble of the caller's project, or of all projects."""
-        return self._all(Ensemble, all_projects=all_projects)
+    def all(
+        self,
+        *,
+        all_projects: bool = False,
+        part: Part = WHOLE,
+    ) -> Answer[list[Ensemble]]:
+        """The ensembles of the caller's project, or of all projects, or the first ones of them."""
+        return self._all(Ensemble, part=part, all_projects=all_projects)
 
     def each(self, *, name: str | None = None, all_projects: bool = False) -> Iterator[Ensemble]:
         """As `all`, page after page as they are asked for."""
@@ -223,10 +230,14 @@ class Decisions(Resource):
         return self._get(Decision, f"/{decision_id}")
 
     def all(
-        self, *, ensemble_id: str | None = None, all_projects: bool = False
+        self,
+        *,
+        ensemble_id: str | None = None,
+        all_projects: bool = False,
+        part: Part = WHOLE,
     ) -> Answer[list[Decision]]:
-        """Decisions, newest first."""
-        return self._all(Decision, ensemble_id=ensemble_id, all_projects=all_projects)
+        """Decisions, newest first, or the first ones of an order."""
+        return self._all(Decision, part=part, ensemble_id=ensemble_id, all_projects=all_projects)
 
     def each(
         self, *, ensemble_id: str | None = None, all_projects: bool = False
@@ -296,10 +307,18 @@ class Explanations(Resource):
         since: str | None = None,
         project_id: str | None = None,
         all_projects: bool = False,
+        part: Part = WHOLE,
     ) -> Answer[list[dict[str, Any]]]:
-        """Stored refusals, newest first."""
-        given = {"ensemble": ensemble, "stage": stage, "since": since, "project_id": project_id}
-        return self._all(dict[str, Any], "", self.many, **given, all_projects=all_projects)
+        """Stored refusals, newest first, or the first ones of an order."""
+        given: dict[str, object] = {
+            "ensemble": ensemble,
+            "stage": stage,
+            "since": since,
+            "project_id": project_id,
+        }
+        return self._all(
+            dict[str, Any], "", self.many, part=part, all_projects=all_projects, **given
+        )
 
     def show(self, explanation_id: str, *, instance: bool = False) -> Answer[dict[str, Any]]:
         """One explanation; operators may have its replayable instance too."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.client import lookup
 from moorage.client.errors import Missing
+from moorage.client.lookup import WHOLE
 from moorage.client.resource import Answer, Resource, answer, whole
 from moorage.wire.leases import Lease, LeaseEvent, Leases, OneLease
 from moorage.wire.offers import Offer, Offers
@@ -15,6 +16,7 @@ from moorage.wire.waitlist import WaitlistEntries, WaitlistEntry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from moorage.client.lookup import Part
     from moorage.client.transport import Reply
 
 
@@ -51,11 +53,11 @@ class LeaseCalls(Resource):
         state: str | None = None,
         series: str | None = None,
         all_projects: bool = False,
+        part: Part = WHOLE,
     ) -> Answer[Leases]:
-        """Leases of the caller's project, or of all projects, oldest first."""
-        return self._listed(
-            Leases, name=name, state=state, series=series, all_projects=all_projects
-        )
+        """Leases of the caller's project, or of all projects, oldest first, or the first ones."""
+        given = {"name": name, "state": state, "series": series}
+        return self._listed(Leases, part=part, all_projects=all_projects, **given)
 
     def each(
         self,

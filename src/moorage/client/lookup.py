@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,12 +22,38 @@ ELSEWHERE: Final = "in this project; another project has one: give its id"
 """What `Missing` adds for operators, where a name is another project's."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The first items of a listing, in an order of its own or that of a field of them."""
+
+    most: int | None = None
+    """None: all of them."""
+    sort_key: str | None = None
+    descending: bool = False
+
+    @property
+    def query(self) -> dict[str, str | int]:
+        """The parameters that ask for it."""
+        asked: dict[str, str | int] = {} if self.most is None else {"limit": min(self.most, PAGE)}
+        if self.sort_key is not None:
+            asked |= {"sort_key": self.sort_key, "sort_dir": "desc" if self.descending else "asc"}
+        return asked
+
+
+WHOLE: Final = Part()
+
+
 def pages(
-    transport: Transport, path: str, key: str, params: Mapping[str, str | int] | None = None
+    transport: Transport,
+    path: str,
+    key: str,
+    params: Mapping[str, str | int] | None = None,
+    part: Part | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Every item of a listing, page after page."""
-    for reply in replies(transport.call, path, key, params):
-        yield from reply.body[key]
+    """The items of a listing, page after page: all of them, or a part."""
+    part = part or WHOLE
+    every = replies(transport.call, path, key, {**(params or {}), **part.query})
+    return islice((one for reply in every for one in reply.body[key]), part.most)
 
 
 def whole(

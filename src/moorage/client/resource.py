@@ -9,10 +9,12 @@ import msgspec
 
 from moorage.client import lookup
 from moorage.client.errors import UnknownAnswer
+from moorage.client.lookup import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from moorage.client.lookup import Part
     from moorage.client.transport import Reply, Transport
 
 T = TypeVar("T")
@@ -37,10 +39,19 @@ def whole(reply: Reply, kind: type[T]) -> Answer[T]:
     return Answer(converted(reply.body, kind), reply.body, reply.request_id)
 
 
-def listed(pages: Iterable[Reply], key: str, kind: type[T]) -> Answer[T]:
-    """All pages of a listing as one answer, with the service's time at the last. As `converted`."""
-    every = list(pages)
-    items = [one for page in every for one in page.body[key]]
+def listed(pages: Iterable[Reply], key: str, kind: type[T], most: int | None = None) -> Answer[T]:
+    """The pages of a listing as one answer, with the service's time at the last. As `converted`.
+
+    All of them, or as many as have so many items.
+    """
+    every: list[Reply] = []
+    items: list[Any] = []
+    for page in pages:
+        every.append(page)
+        items += page.body[key]
+        if most is not None and len(items) >= most:
+            del items[most:]
+            break
     body = {key: items, "computed_at": every[-1].body["computed_at"]}
     value = converted(body | {f"{key}_links": []}, kind)
     return Answer(value, body, every[-1].request_id)
@@ -126,11 +137,17 @@ class Resource:
         return Answer(converted(body, kind), reply.body, reply.request_id)
 
     def _all(
-        self, item: type[T], path: str = "", key: str = "", **query: object
+        self,
+        item: type[T],
+        path: str = "",
+        key: str = "",
+        *,
+        part: Part = WHOLE,
+        **query: object,
     ) -> Answer[list[T]]:
-        """Every item of a listing."""
+        """The items of a listing: all of them, or a part."""
         key = key or self.many
-        found = [*lookup.pages(self._transport, self.path + path, key, _query(query))]
+        found = [*lookup.pages(self._transport, self.path + path, key, _query(query), part)]
         return Answer([converted(one, item) for one in found], {key: found})
 
     def _each(self, item: type[T], path: str = "", key: str = "", **query: object) -> Iterator[T]:
@@ -139,10 +156,11 @@ class Resource:
         for one in lookup.pages(self._transport, self.path + path, key, _query(query)):
             yield converted(one, item)
 
-    def _listed(self, kind: type[T], **query: object) -> Answer[T]:
-        """Every item of a listing, with the service's time."""
-        pages = lookup.replies(self._call, self.path, self.many, _query(query))
-        return listed(pages, self.many, kind)
+    def _listed(self, kind: type[T], *, part: Part = WHOLE, **query: object) -> Answer[T]:
+        """The items of a listing, all or a part of them, with the service's time."""
+        asked = _query(query) | part.query
+        pages = lookup.replies(self._call, self.path, self.many, asked)
+        return listed(pages, self.many, kind, part.most)
 
 
 def _query(given: Mapping[str, object]) -> dict[str, str | int]:

@@ -11,11 +11,12 @@ from msgspec import Raw
 
 from moorage.api.native.protocol import PreconditionRequired
 from moorage.domain.errors import InvalidDescription
-from moorage.usecases.ports import Page
+from moorage.domain.words import did_you_mean
+from moorage.usecases.ports import Order, Page
 from moorage.wire.fields import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from msgspec import Struct
 
@@ -85,17 +86,34 @@ class Call:
             raise PreconditionRequired('say which generation changes: If-Match: "7"')
         return generation
 
-    def page(self) -> Page:
-        """The requested page.
+    def page(self, sort_keys: Collection[str] = ()) -> Page:
+        """The requested page of a listing that may be sorted by these keys.
 
         Raises:
-            InvalidDescription: `limit` is no positive number.
+            InvalidDescription: `limit` is no positive number, or there is no such key.
         """
         most = self.env.limits.page
         text = self.query.get("limit", str(most))
         if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
             raise InvalidDescription(f"limit is a positive number, not {text!r}", path="limit")
-        return Page(limit=min(int(text[:9]), most), marker=self.query.get("marker"))
+        limit, marker = min(int(text[:9]), most), self.query.get("marker")
+        return Page(limit=limit, marker=marker, order=self._order(sort_keys))
+
+    def _order(self, sort_keys: Collection[str]) -> Order | None:
+        key, way = self.query.get("sort_key"), self.query.get("sort_dir")
+        if way not in {None, "asc", "desc"}:
+            raise InvalidDescription(f"sort_dir is asc or desc, not {way!r}", path="sort_dir")
+        if key is None:
+            if way is not None:
+                raise InvalidDescription("sort_dir needs a sort_key", path="sort_dir")
+            return None
+        if key not in sort_keys:
+            hint = did_you_mean(key, sort_keys)
+            known = ", ".join(sort_keys)
+            raise InvalidDescription(
+                f"sort_key is one of {known}, not {key!r}{hint}", path="sort_key"
+            )
+        return Order(key, descending=way == "desc")
 
     def made(
         self,

@@ -11,6 +11,7 @@ import msgspec
 from moorage.api.native import protocol
 from moorage.api.native.access import Access
 from moorage.api.native.errors import TABLE
+from moorage.api.native.paging import SORT_KEYS
 from moorage.domain.leases import LeaseState
 from moorage.domain.waitlist import EntryState
 from moorage.wire import errors as wire
@@ -25,6 +26,7 @@ _HOLE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 QUERY: Final[dict[str, dict[str, Any]]] = {
     "limit": {"type": "integer", "minimum": 1},
+    "sort_dir": {"type": "string", "enum": ["asc", "desc"]},
     "marker": {
         "type": "string",
         "description": "Id of the previous page's last item; the link `next` has it",
@@ -142,6 +144,12 @@ def operation_id(route: Route) -> str:
     return f"{route.method.lower()}_{words or 'version'}"
 
 
+def _query_schema(route: Route, name: str) -> dict[str, Any]:
+    if name == "sort_key":
+        return {"type": "string", "enum": list(SORT_KEYS[route.path.removeprefix("/")])}
+    return QUERY.get(name, {"type": "string"})
+
+
 def parameters(route: Route) -> list[dict[str, Any]]:
     """Path, query and header parameters."""
     found: list[dict[str, Any]] = [
@@ -149,7 +157,7 @@ def parameters(route: Route) -> list[dict[str, Any]]:
         for name in _HOLE.findall(route.path)
     ]
     found += [
-        {"name": name, "in": "query", "schema": QUERY.get(name, {"type": "string"})}
+        {"name": name, "in": "query", "schema": _query_schema(route, name)}
         for name in route.parameters
     ]
     if route.mutates and route.method != "POST":

@@ -47,6 +47,21 @@ _TRIES: Final = 20
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
+SORT_KEYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "ensembles": ("name", "created_at", "project_id"),
+        "decisions": ("created_at", "expires_at", "project_id"),
+        "leases": ("name", "start", "end", "created_at", "project_id"),
+        "offers": ("name", "start", "end", "created_at", "project_id"),
+        "series": ("name", "created_at", "project_id"),
+        "waitlist": ("priority", "created_at", "project_id"),
+        "templates": ("name", "created_at", "project_id"),
+        "explanations": ("computed_at", "stage", "project_id"),
+    }
+)
+"""Listing to the fields by which it may be sorted (`sort_key`)."""
+
+
 class Listing(Generic[T]):
     """A page of a collection, as JSON in parts."""
 
@@ -70,7 +85,7 @@ class Listing(Generic[T]):
         self._path = path
         self._read = read
         self._shown = shown
-        self._page = call.page()
+        self._page = call.page(SORT_KEYS.get(path, ()))
         self._left = call.env.limits.page_bytes
         self._markers: list[str] = []
         self._ended = False

@@ -68,13 +68,15 @@ if TYPE_CHECKING:
 
 ANYONE, READER, MEMBER, OPERATOR = Access.ANYONE, Access.READER, Access.MEMBER, Access.OPERATOR
 PAGE = ("limit", "marker")
+SORTED = (*PAGE, "sort_key", "sort_dir")
+"""Of the listings in `paging.SORT_KEYS`."""
 SCOPE = ("from", "to", "zone", "flavor", "resources", "required")
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/", ANYONE, "", versions.show, "The version document", response=versions_wire.Versions),
     Route("GET", "/openapi.json", ANYONE, "", versions.describe, "This API as an OpenAPI 3.1 document"),
-    Route("GET", "/ensembles", READER, "moorage:ensembles:list", ensembles.listing, "List ensembles", response=ensembles_wire.Ensembles, query=(*PAGE, "name", "project_id", "all_projects")),
+    Route("GET", "/ensembles", READER, "moorage:ensembles:list", ensembles.listing, "List ensembles", response=ensembles_wire.Ensembles, query=(*SORTED, "name", "project_id", "all_projects")),
     Route("POST", "/ensembles", MEMBER, "moorage:ensembles:create", ensembles.create, "Create an ensemble, and with decide place and hold it", request=ensembles_wire.EnsembleCreate, response=ensembles_wire.OneEnsemble, status=201, mutates=True, expensive=True),
     Route("GET", "/ensembles/{id}", READER, "moorage:ensembles:show", ensembles.show, "Show an ensemble with its current decision", response=ensembles_wire.OneEnsemble, query=("compliance",)),
     Route("PATCH", "/ensembles/{id}", MEMBER, "moorage:ensembles:update", ensembles.change, "Change counts, policies and metadata", request=ensembles_wire.EnsembleChange, response=ensembles_wire.OneEnsemble, mutates=True, expensive=True),
@@ -93,7 +95,7 @@ ROUTES: tuple[Route, ...] = (
     Route("DELETE", "/ensembles/{id}/policies/{name}", MEMBER, "moorage:policies:delete", policies.delete, "Drop a policy", status=204, mutates=True),
     Route("GET", "/policy-types", READER, "moorage:policy_types:list", policies.types, "List policy types with their parameters", response=policies_wire.PolicyTypes),
     Route("GET", "/policy-types/{type}", READER, "moorage:policy_types:show", policies.one_type, "Show a policy type", response=policies_wire.OnePolicyType),
-    Route("GET", "/decisions", READER, "moorage:decisions:list", decisions.listing, "List decisions, newest first", response=decisions_wire.Decisions, query=(*PAGE, "ensemble_id", "all_projects")),
+    Route("GET", "/decisions", READER, "moorage:decisions:list", decisions.listing, "List decisions, newest first", response=decisions_wire.Decisions, query=(*SORTED, "ensemble_id", "all_projects")),
     Route("POST", "/decisions", MEMBER, "moorage:decisions:create", decisions.create, "Place an ensemble jointly and hold the places", request=decisions_wire.DecisionCreate, response=decisions_wire.OneDecision, status=201, mutates=True, expensive=True),
     Route("GET", "/decisions/{id}", READER, "moorage:decisions:show", decisions.show, "Show a decision", response=decisions_wire.OneDecision),
     Route("PATCH", "/decisions/{id}", MEMBER, "moorage:decisions:update", decisions.renew, "Hold longer", request=decisions_wire.DecisionPatch, response=decisions_wire.OneDecision, mutates=True),
@@ -108,19 +110,19 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/shares/{id}", READER, "moorage:shares:show", shares.show, "Show a share: the role that is offered, and to whom", response=shares_wire.OneShare),
     Route("POST", "/shares/{id}/accept", MEMBER, "moorage:shares:accept", shares.accept, "Accept a role: its members are placed for this project", response=shares_wire.OneShare, mutates=True),
     Route("POST", "/shares/{id}/revoke", MEMBER, "moorage:shares:revoke", shares.revoke, "Revoke or decline a role: its members leave the ensemble", response=shares_wire.OneShare, mutates=True),
-    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leases_wire.Leases, query=(*PAGE, "name", "state", "series", "reservation", "project_id", "all_projects")),
+    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leases_wire.Leases, query=(*SORTED, "name", "state", "series", "reservation", "project_id", "all_projects")),
     Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=leases_wire.LeaseCreate, response=leases_wire.OneLease, status=201, mutates=True, other=((202, "Not now: it waits", waitlist_wire.OneWaitlistEntry),), expensive=True),
     Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leases_wire.OneLease),
     Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=leases_wire.LeaseChange, response=leases_wire.OneLease, mutates=True, expensive=True),
     Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, mutates=True),
     Route("GET", "/leases/{id}/events", READER, "moorage:leases:events", leases.events, "List what happens because of a lease", response=leases_wire.LeaseEvents, query=PAGE),
-    Route("GET", "/series", READER, "moorage:series:list", series.listing, "List series of leases, oldest first", response=series_wire.SeveralSeries, query=(*PAGE, "name", "all_projects")),
+    Route("GET", "/series", READER, "moorage:series:list", series.listing, "List series of leases, oldest first", response=series_wire.SeveralSeries, query=(*SORTED, "name", "all_projects")),
     Route("POST", "/series", MEMBER, "moorage:series:create", series.create, "Lease places again and again: every occurrence is granted, or none", request=series_wire.SeriesCreate, response=series_wire.OneSeries, status=201, mutates=True, expensive=True),
     Route("GET", "/series/{id}", READER, "moorage:series:show", series.show, "Show a series with its leases", response=series_wire.OneSeries),
     Route("PATCH", "/series/{id}", MEMBER, "moorage:series:update", series.rename, "Call a series and its leases otherwise", request=series_wire.SeriesChange, response=series_wire.OneSeries, mutates=True),
     Route("DELETE", "/series/{id}", MEMBER, "moorage:series:cancel", series.cancel, "Cancel what of a series has not started: all, from a number on, or one", response=series_wire.Cancelled, query=("from", "only"), mutates=True),
     Route("POST", "/series/{id}/extend", MEMBER, "moorage:series:extend", series.extend, "Add occurrences at the end: all of them, or none", request=series_wire.SeriesExtend, response=series_wire.OneSeries, mutates=True, expensive=True),
-    Route("GET", "/waitlist", READER, "moorage:waitlist:list", waitlist.listing, "List leases that wait or have waited, oldest first", response=waitlist_wire.WaitlistEntries, query=(*PAGE, "status", "all_projects")),
+    Route("GET", "/waitlist", READER, "moorage:waitlist:list", waitlist.listing, "List leases that wait or have waited, oldest first", response=waitlist_wire.WaitlistEntries, query=(*SORTED, "status", "all_projects")),
     Route("GET", "/waitlist/{id}", READER, "moorage:waitlist:show", waitlist.show, "Show a lease that waits: its place in the order, why, and an estimate", response=waitlist_wire.OneWaitlistEntry),
     Route("DELETE", "/waitlist/{id}", MEMBER, "moorage:waitlist:cancel", waitlist.cancel, "Leave the waitlist", status=204, mutates=True),
     Route("GET", "/server-providers", READER, "moorage:server_providers:list", server_providers.listing, "List what servers offer to the project's slices", response=server_providers_wire.ServerProviders, query=(*PAGE, "all_projects")),
@@ -133,7 +135,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/quotas/{project_id}", READER, "moorage:quotas:show", quotas.show, "Show a project's quota and what is used of it", response=quotas_wire.OneQuota),
     Route("PATCH", "/quotas/{project_id}", OPERATOR, "moorage:quotas:update", quotas.change, "Say what a project may lease, hold and store", request=quotas_wire.QuotaChange, response=quotas_wire.OneQuota, mutates=True),
     Route("DELETE", "/quotas/{project_id}", OPERATOR, "moorage:quotas:delete", quotas.delete, "Let the defaults hold for a project again", status=204, mutates=True),
-    Route("GET", "/offers", READER, "moorage:offers:list", offers.listing, "List offers that nobody has accepted, oldest first", response=offers_wire.Offers, query=(*PAGE, "over", "all_projects")),
+    Route("GET", "/offers", READER, "moorage:offers:list", offers.listing, "List offers that nobody has accepted, oldest first", response=offers_wire.Offers, query=(*SORTED, "over", "all_projects")),
     Route("POST", "/offers", MEMBER, "moorage:offers:create", offers.create, "Find windows in a range of starts and hold their places", request=offers_wire.OfferCreate, response=offers_wire.Offers, status=201, mutates=True, expensive=True),
     Route("GET", "/offers/{id}", READER, "moorage:offers:show", offers.show, "Show an offer", response=offers_wire.OneOffer),
     Route("DELETE", "/offers/{id}", MEMBER, "moorage:offers:withdraw", offers.withdraw, "Give an offer up", status=204, mutates=True),
@@ -146,13 +148,13 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/subscriptions/{id}/dead-letters", READER, "moorage:subscriptions:dead_letters", events.letters, "List events that were given up", response=events_wire.DeadLetters, query=PAGE),
     Route("POST", "/subscriptions/{id}/resend", MEMBER, "moorage:subscriptions:resend", events.send_again, "Send dead letters once more", request=events_wire.Resend, response=events_wire.Resent, mutates=True),
     Route("POST", "/explanations", MEMBER, "moorage:explanations:create", explanations.create, "Would it fit, and if not, why not", request=explanations_wire.ExplanationCreate, response=explanations_wire.Explained, expensive=True),
-    Route("GET", "/explanations", READER, "moorage:explanations:list", explanations.listing, "List refusals that are kept, newest first", response=explanations_wire.Explanations, query=(*PAGE, "ensemble", "stage", "since", "project_id", "all_projects")),
+    Route("GET", "/explanations", READER, "moorage:explanations:list", explanations.listing, "List refusals that are kept, newest first", response=explanations_wire.Explanations, query=(*SORTED, "ensemble", "stage", "since", "project_id", "all_projects")),
     Route("GET", "/explanations/{id}", READER, "moorage:explanations:show", explanations.show, "Show an explanation", response=explanations_wire.OneExplanation, query=("instance",)),
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=hot_wire.HotCreate, response=hot_wire.Hot, status=201, mutates=True, expensive=True),
     Route("GET", "/stacks/{id}", READER, "moorage:stacks:show", stacks.show, "Show a Heat stack's ensemble with its current decision", response=stacks_wire.OneStack),
     Route("PUT", "/stacks/{id}", MEMBER, "moorage:stacks:update", stacks.put, "Make the ensemble of a Heat stack equal to its template, in one decision", request=stacks_wire.StackPut, response=stacks_wire.OneStack, mutates=True, expensive=True),
     Route("DELETE", "/stacks/{id}", MEMBER, "moorage:stacks:delete", stacks.delete, "Forget a Heat stack's ensemble; its servers stay", status=204, mutates=True),
-    Route("GET", "/templates", READER, "moorage:templates:list", templates.listing, "List templates, each in its newest version", response=templates_wire.Templates, query=(*PAGE, "name", "all_projects")),
+    Route("GET", "/templates", READER, "moorage:templates:list", templates.listing, "List templates, each in its newest version", response=templates_wire.Templates, query=(*SORTED, "name", "all_projects")),
     Route("POST", "/templates", MEMBER, "moorage:templates:create", templates.create, "Keep a template", request=templates_wire.TemplateCreate, response=templates_wire.OneTemplate, status=201, mutates=True, expensive=True),
     Route("GET", "/templates/{id}", READER, "moorage:templates:show", templates.show, "Show a template by id or name", response=templates_wire.OneTemplate, query=("version",)),
     Route("DELETE", "/templates/{id}", MEMBER, "moorage:templates:delete", templates.delete, "Forget every version of a template", status=204, mutates=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import and_, bindparam, or_, select
 
 from moorage.domain.errors import NotFound
 from moorage.usecases.ports import Page
@@ -94,21 +94,36 @@ def _body_of(table: Table) -> Select[Any]:
 def page_of(
     connection: Session, table: Table, wanted: Select[Any], page: Page, *, newest_first: bool
 ) -> Rows:
-    """One page of these rows, by creation or newest first.
+    """One page of these rows, in the page's order, else by creation or newest first.
 
     Raises:
         NotFound: the page's marker names nothing.
     """
-    number = table.c.number
+    number, order = table.c.number, page.order
+    column = number if order is None else table.c[_COLUMNS.get(order.key, order.key)]
+    descending = newest_first if order is None else order.descending
     if page.marker is not None:
         # Of a thing with versions, the newest stands for it.
-        marked = select(number).where(table.c.id == page.marker).order_by(number.desc()).limit(1)
-        place = connection.scalars(marked).one_or_none()
-        if place is None:
+        marked = select(column.label("value"), number.label("place")).where(
+            table.c.id == page.marker
+        )
+        last = connection.execute(marked.order_by(number.desc()).limit(1)).first()
+        if last is None:
             raise NotFound("marker", page.marker)
-        wanted = wanted.where(number < place if newest_first else number > place)
-    ordered = wanted.order_by(number.desc() if newest_first else number)
-    return connection.execute(ordered.limit(page.limit))
+        equal = and_(column == last.value, number > last.place)
+        beyond = column < last.value if descending else column > last.value
+        wanted = wanted.where(beyond if column is number else or_(beyond, equal))
+    keys = [column.desc() if descending else column]
+    return connection.execute(wanted.order_by(*dict.fromkeys([*keys, number])).limit(page.limit))
+
+
+_COLUMNS: Final = {
+    "created_at": "number",
+    "start": "start_at",
+    "end": "end_at",
+    "computed_at": "at",
+}
+"""Fields by which a listing is ordered, where a column has another name."""
 
 
 def matching(table: Table, **equal: object) -> Select[Any]:
