@@ -57,14 +57,16 @@ class Placement:
 
 
 @contextmanager
-def reference(folder: Path, database: str, conf: str = _CONF) -> Iterator[Placement]:
-    """The reference over a database, with its tables made."""
+def reference(
+    folder: Path, database: str, conf: str = _CONF, at: tuple[int, str] = (0, "")
+) -> Iterator[Placement]:
+    """The reference over a database, with its tables made, at a port and below a path."""
     folder.mkdir(exist_ok=True)
     log = folder / "placement.log"
     (folder / "placement.conf").write_text(conf.format(url=database, log=log))
     with (folder / "err").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(folder)],
+            [sys.executable, str(SCRIPT), str(folder), *map(str, at)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -74,7 +76,7 @@ def reference(folder: Path, database: str, conf: str = _CONF) -> Iterator[Placem
     try:
         port = process.stdout.readline().decode().strip()
         assert port, (folder / "err").read_text()[-3000:]
-        yield Placement(f"http://127.0.0.1:{port}")
+        yield Placement(f"http://127.0.0.1:{port}{at[1]}")
     finally:
         process.stdin.close()
         try:

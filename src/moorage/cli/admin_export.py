@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.admin import (
     as_plain,
@@ -14,6 +14,7 @@ from moorage.cli.admin import (
     service,
     spelled_out,
 )
+from moorage.cli.admin_sync_classes import declare_nova, plain_servers, read_tied, server_lines
 from moorage.cli.command import Command
 from moorage.cli.files import Unreadable, Unwritable, reading
 from moorage.cli.output import CONFLICT, OK, Shown, stack
@@ -38,31 +39,42 @@ class Export(Command):
     then compared with the ledger; only generations, which a service counts itself, may differ.
     Overfull inventories are sent as they are. Ensembles, holds and topology are not exported:
     Placement has no requests for them.
+
+    With --nova the servers are listed whose flavors request virtual classes of Moorage, and the
+    other service is made able to move them, as `moorage admin sync classes` does later.
     """
 
     examples = """
         moorage admin export --output cloud.jsonl
-        moorage admin export --to http://127.0.0.1:8778
+        moorage admin export --to http://127.0.0.1:8778 --nova catalog --keystone
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         to = parser.add_mutually_exclusive_group()
         to.add_argument("--output", metavar="FILE", help="default: standard output")
         to.add_argument("--to", metavar="URL", help="an empty Placement service")
+        declare_nova(parser)
         declare_access(parser, "to")
         declare_database(parser)
 
     def act(self, args: argparse.Namespace) -> Shown | None:
         from moorage.domain.replay import requests
+        from moorage.domain.stand_ins import with_stand_ins
         from moorage.usecases.ledger.content import ledger_content
 
         with present_ledger(args) as store:
             content = ledger_content(store)
-        every = list(requests(content))
+        tied = read_tied(args) if args.nova else ()
+        classes = frozenset(name for one in tied for name in one.classes)
+        every = list(requests(with_stand_ins(content, classes)))
+        named = plain_servers(tied) if args.nova else {}
+        lines = [*server_lines(named["servers"])] if args.nova else [UNKNOWN]
         if args.to:
             with progress(self.app.stderr) as tell, service(args.to, args) as wire:
-                return _send(wire, every, content, tell)
+                found = _send(wire, every, content, tell)
+            return _sent({**found, **named}, lines)
         if args.output is None:
+            self.app.stderr.writelines(f"{one}\n" for one in lines)
             _write(every, sys.stdout.buffer.write)
             sys.stdout.flush()
             return None
@@ -74,8 +86,9 @@ class Export(Command):
             fresh.replace(path)
         except OSError as error:
             raise Unwritable(f"{path}: {error.strerror or error}") from error
-        body = {"file": args.output, "requests": len(every)}
-        return Shown(body, f"wrote {counted(len(every), 'request')} to {args.output}")
+        body = {"file": args.output, "requests": len(every), **named}
+        wrote = f"wrote {counted(len(every), 'request')} to {args.output}"
+        return Shown(body, stack(*lines, wrote))
 
 
 def _write(every: Sequence[Request], write: Callable[[bytes], object]) -> None:
@@ -85,12 +98,19 @@ def _write(every: Sequence[Request], write: Callable[[bytes], object]) -> None:
         write(line(one))
 
 
+UNKNOWN: Final = (
+    "servers whose flavors request virtual classes of Moorage cannot be moved there: --nova names"
+    " them and makes it possible"
+)
+
+
 def _send(
     wire: PlacementWire,
     every: Sequence[Request],
     content: Content,
     tell: Callable[[str, int, int], None],
-) -> Shown:
+) -> dict[str, Any]:
+    """The number of requests sent, and the differences of the service from the content."""
     from moorage.client.placement_source import read_service
     from moorage.client.request_replay import check_empty, replay
     from moorage.domain.content import as_exported, differences
@@ -99,14 +119,14 @@ def _send(
     replay(wire, every, advance=Adder(tell, "sending", len(every)).advance)
     found = read_service(wire, advance=tell)
     unlike = list(differences(as_exported(content), as_exported(found)))
-    body: dict[str, Any] = {
-        "sent": len(every),
-        "differences": [as_plain(one) for one in unlike],
-    }
+    return {"sent": len(every), "differences": [as_plain(one) for one in unlike]}
+
+
+def _sent(body: dict[str, Any], lines: Sequence[str]) -> Shown:
+    unlike = body["differences"]
     verdict = counted(len(unlike), "difference") if unlike else "all equal"
-    text: Any = stack(
-        *spelled_out(body["differences"]), f"sent {counted(len(every), 'request')}; {verdict}"
-    )
+    sent = f"sent {counted(body['sent'], 'request')}; {verdict}"
+    text: Any = stack(*lines, *spelled_out(unlike), sent)
     return Shown(body, text, CONFLICT if unlike else OK)
 
 

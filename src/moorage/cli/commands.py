@@ -174,6 +174,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "admin import blazar": "admin_import_blazar:Blazar",
         "admin import nova": "admin_import_nova:Nova",
         "admin sync nova": "admin_sync:Nova",
+        "admin sync classes": "admin_sync_classes:Classes",
         "admin audit": "admin_audit:Audit",
         "admin upgrade check": "admin_upgrade:Check",
         "admin shadow report": "admin_shadow:Report",

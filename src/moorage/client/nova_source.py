@@ -14,6 +14,7 @@ from moorage.client.placement_wire import SourceFailed
 from moorage.domain.nova_groups import NovaGroup
 from moorage.domain.nova_hosts import NovaHost
 from moorage.domain.servers import Server
+from moorage.domain.virtual_classes import classes_of_flavor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +48,7 @@ class _Group(msgspec.Struct):
 
 class _Flavor(msgspec.Struct):
     original_name: str = ""
+    extra_specs: dict[str, str] | None = None
 
 
 class _Server(msgspec.Struct):
@@ -204,6 +206,7 @@ def _group(one: _Group) -> NovaGroup:
 
 
 def _server(one: _Server) -> Server:
+    specs = None if one.flavor is None else one.flavor.extra_specs
     return Server(
         uuid=one.id.lower(),
         name=one.name,
@@ -212,4 +215,5 @@ def _server(one: _Server) -> Server:
         busy=one.task is not None,
         project_id=one.tenant_id,
         flavor=None if one.flavor is None else one.flavor.original_name or None,
+        classes=None if specs is None else classes_of_flavor(specs),
     )

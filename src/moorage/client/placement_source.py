@@ -16,6 +16,7 @@ from moorage.domain.consumers import NO_PROJECT, UNKNOWN_TYPE, Consumer
 from moorage.domain.content import AllocationSet, Content
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.resources import is_custom_name
+from moorage.domain.stand_ins import without_stand_ins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -92,7 +93,7 @@ class _Reader:
             moved = [one for uuid, one in listed.items() if self._moved(uuid, one)]
             doubtful = self._doubtful()
             if not moved and not doubtful:
-                return self._content()
+                return without_stand_ins(self._content())
             self._read_providers(moved)
             owners = (self.owners.get(one.uuid, frozenset()) for one in moved)
             self._read_consumers(doubtful.union(*owners))

@@ -45,6 +45,8 @@ class Content:
     """What was found on the way that has no place here, as sentences."""
     broken: tuple[str, ...] = ()
     """What was found on the way without which the rest is not whole, as sentences."""
+    stand_ins: int = 0
+    """Providers that stand in for virtual classes, which are left out; see `stand_ins`."""
 
 
 CLASS: Final = "resource class"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from moorage.domain.resources import ResourceClass
 
 NO_PLACE: Final = frozenset({"SHELVED_OFFLOADED", "DELETED", "SOFT_DELETED"})
 """Statuses in which a server takes nothing from any host."""
@@ -26,6 +29,8 @@ class Server:
     project_id: str | None = None
     flavor: str | None = None
     """The flavor's name, where the listing has it."""
+    classes: frozenset[ResourceClass] | None = None
+    """Virtual classes that its flavor requests; None: the listing does not show them."""
 
     @property
     def placed(self) -> bool:

@@ -8,6 +8,7 @@ stays (`HOURS`), whether it yields to leases (`PREEMPTIBLE`), or that it takes a
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -34,8 +35,10 @@ MOST: Final[Mapping[ResourceClass, int]] = MappingProxyType(
 )
 """The most of each class of terms that one server may ask for."""
 
-_PREFIXES: Final = ("CUSTOM_MOORAGE_", RESERVATION)
+_MOORAGE: Final = "CUSTOM_MOORAGE_"
+_PREFIXES: Final = (_MOORAGE, RESERVATION)
 _PLACES: Final = (RESERVATION, TICKET)
+_EXTRA_SPEC: Final = re.compile(r"resources([A-Za-z0-9_-]*):(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,26 @@ def declared_terms(requested: Iterable[Amounts]) -> DeclaredTerms | None:
         ),
     )
     return declared if declared.terms or declared.tickets else None
+
+
+def may_be_virtual(name: ResourceClass) -> bool:
+    """Whether a name is of the form of virtual classes; those of reservations are Blazar's, too."""
+    return name.startswith(_PREFIXES)
+
+
+def is_of_moorage(name: ResourceClass) -> bool:
+    """Whether a name is one that nobody but Moorage gives."""
+    return name.startswith(_MOORAGE)
+
+
+def classes_of_flavor(extra_specs: Mapping[str, str]) -> frozenset[ResourceClass]:
+    """The virtual classes that a flavor's extra specs request, in whichever group."""
+    found = ((_EXTRA_SPEC.fullmatch(key), amount) for key, amount in extra_specs.items())
+    return frozenset(
+        spec[2]
+        for spec, amount in found
+        if spec is not None and may_be_virtual(spec[2]) and amount.strip() != "0"
+    )
 
 
 def reservation_of(name: ResourceClass) -> str:

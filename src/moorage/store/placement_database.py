@@ -20,6 +20,7 @@ from moorage.domain.content import AllocationSet, Content
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import from_datetime
 from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.stand_ins import without_stand_ins
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def read_placement(url: str) -> Content:
         Busy: the database does not answer.
     """
     with _connection(_parsed(url)) as connection:
-        return _Reader(connection).content()
+        return without_stand_ins(_Reader(connection).content())
 
 
 def _parsed(url: str) -> URL:
