@@ -35,6 +35,7 @@ from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.request_groups import Group
+from moorage.domain.request_mix import StatedMix, StatedShape, shape_of
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.joint.verify import places
 from moorage.engine.state.columns import ProviderState
@@ -203,9 +204,11 @@ class Engine:
     """Places each task by a joint decision of one member, on snapshots that follow one another."""
 
     name = "room"
+    with_stated_mix = "room, stated mix"
+    """Its name where the mix of requests is stated beforehand, as an operator may."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
-        self._snapshot = snapshot_of(nodes)
+    def __init__(self, nodes: Sequence[Node], stated: StatedMix | None = None) -> None:
+        self._snapshot = snapshot_of(nodes).with_stated_mix(stated)
 
     def place(self, size: Size) -> Mapping[str, Mapping[str, int]] | None:
         """Provider -> what it gives; None if there is no place."""
@@ -242,12 +245,28 @@ def place_all(places: Places, tasks: Sequence[Task]) -> Allocated:
     return found
 
 
+def stated_mix(sizes: Mapping[Size, int]) -> StatedMix:
+    """The mix of requests of an operator who knows how often each size is asked for."""
+    return StatedMix.of(
+        (
+            StatedShape(shape_of(request_of(size).roles[0]), count)
+            for size, count in sorted(sizes.items(), key=lambda one: (-one[1], str(one[0])))
+        ),
+        now=0,
+    )
+
+
 def ways(tasks: Sequence[Task]) -> Mapping[str, Callable[[Sequence[Node]], Places]]:
-    """Moorage and the peers; FGD knows how often each size is asked for in all."""
+    """Moorage and the peers; FGD knows how often each size is asked for in all.
+
+    Moorage counts the mix of requests from the ledger, or has been told what FGD knows.
+    """
     sizes = Counter(task.size for task in tasks)
+    stated = stated_mix(sizes)
     return MappingProxyType(
         {
             Engine.name: Engine,
+            Engine.with_stated_mix: lambda nodes: Engine(nodes, stated),
             SharePacking.name: lambda nodes: SharePacking(hosts_of(nodes)),
             ShareSpreading.name: lambda nodes: ShareSpreading(hosts_of(nodes)),
             ShareFragmentation.name: lambda nodes: ShareFragmentation(hosts_of(nodes), sizes),

@@ -42,7 +42,9 @@ SHARES: Final = """\
 GPU shares allocated, of all there are, after every task was asked for once, in the order as
 published and in a random one; nothing ends. `gpu_spec` limits a task to models of GPU. *packing*
 takes the fullest host and *spreading* the emptiest, both the fullest GPU that will do. A joint
-decision places one task here; seconds are of the processor, for one task."""
+decision places one task here; *room, stated mix* is the objective `room` where the operator has
+stated the mix of requests that FGD knows, of which the sixteen shapes that a mix may have are
+weighed. Seconds are of the processor, for one task."""
 
 GANGS: Final = """\
 The numbers of Kueue's performance test of topology-aware scheduling, without ends and quotas: the

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.public.gpu_shares import (
     AS_THEY_COME,
     NODES,
+    SHARE,
     TASKS,
     Engine,
     Node,
@@ -17,6 +18,7 @@ from benchmarks.public.gpu_shares import (
     measure,
     read_nodes,
     read_tasks,
+    stated_mix,
     ways,
 )
 from benchmarks.public.share_weighers import (
@@ -152,6 +154,25 @@ def test_the_gradient_keeps_a_task_without_gpus_from_the_last_cpus_beside_them()
     assert SharePacking(hosts_of(nodes)).place(PLAIN) == (0, ())
 
 
+def test_a_stated_mix_is_that_of_the_tasks() -> None:
+    mix = stated_mix({HALF: 3, WHOLES: 1, PLAIN: 2})
+    assert [(one.weight, one.shape.whole.get(SHARE, 0)) for one in mix.shapes] == [
+        (3, 500),
+        (2, 0),
+        (1, 2 * WHOLE),
+    ]
+
+
+def test_a_decision_spares_what_the_stated_mix_asks_for() -> None:
+    """A half could go to either host; only one of them can be given as a whole to others."""
+    nodes = [Node("n0", 64_000, 262_144, 2, "T4"), Node("n1", 64_000, 262_144, 1, "T4")]
+    engine = Engine(nodes, stated_mix({WHOLES: 1}))
+    for _ in range(2):
+        taken = engine.place(HALF)
+        assert taken is not None
+        assert "n1-gpu0" in taken
+
+
 def test_decisions_allocate_no_fewer_shares_than_packing_and_spreading() -> None:
     nodes = _nodes(24)
     tasks = _made_tasks(1, nodes)
@@ -159,5 +180,11 @@ def test_decisions_allocate_no_fewer_shares_than_packing_and_spreading() -> None
     assert row == measure(nodes, tasks, "made", AS_THEY_COME) | {"seconds": row["seconds"]}
     assert row["allocated"]["room"] >= row["allocated"]["spreading"]
     assert all(share <= row["asked"] for share in row["allocated"].values())
-    assert list(ways(tasks)) == ["room", "packing", "spreading", "FGD"]
+    assert list(ways(tasks)) == [
+        "room",
+        "room, stated mix",
+        "packing",
+        "spreading",
+        "FGD",
+    ]
     assert np.isclose(row["asked"], 0.98, atol=0.05)
