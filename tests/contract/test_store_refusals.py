@@ -1,9 +1,11 @@
 """The store contract: explanations as refusals that are listed and told."""
 
+from dataclasses import replace
+
 from tests.contract.conftest import SetClock
 from tests.contract.test_store_bookings import write
 
-from moorage.domain.changes import PutExplanation
+from moorage.domain.changes import FinishExplanation, PutExplanation
 from moorage.domain.events import EventCursor, EventFilter
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.period import MINUTE
@@ -45,3 +47,20 @@ def test_the_same_refusal_is_told_once_a_minute(store: Ledger, clock: SetClock) 
     clock.instant += MINUTE
     write(store, put("a", 3))
     assert told(store) == [("a-0", 0), ("a-3", 2)]
+
+
+def test_an_explanation_is_replaced_by_what_was_found_since(store: Ledger) -> None:
+    first = put("a", 1)
+    pending = replace(first.explanation, complete=False, pending_until=9)
+    write(store, replace(first, explanation=pending))
+    assert store.explanation("a-1")[0].pending_until == 9
+    found = replace(first.explanation, stage=Stage.TIME, note="all was tried")
+    write(store, FinishExplanation(found))
+    assert store.explanation("a-1") == (found, "p", "{}")
+    assert [one.id for one in store.refusals(project_id="p", stage=Stage.TIME)] == ["a-1"]
+    assert told(store) == [("a-1", 0)]
+
+
+def test_an_explanation_that_is_gone_is_not_written_again(store: Ledger) -> None:
+    write(store, FinishExplanation(put("a", 1).explanation))
+    assert list(store.refusals(project_id="p")) == []

@@ -111,6 +111,8 @@ class Command(command.Command):
 
     _told: bool = False
     """Whether the user was told which simulation is used."""
+    _explain_within: int | None = None
+    """Seconds to wait for changes that help; see `Moorage.explain_within`."""
 
     def act(self, args: argparse.Namespace) -> Shown | None:
         """Run the command. None: it has printed everything itself."""
@@ -143,6 +145,7 @@ class Command(command.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Run the command and print its output."""
         self._resolve_times(parsed_args)
+        self._explain_within = getattr(parsed_args, "explain_within", None)
         shown = self.act(parsed_args)
         if shown is None:
             return OK
@@ -219,7 +222,9 @@ class Command(command.Command):
     def client(self) -> Iterator[Moorage]:
         """The client of the service, closed afterwards if it is the command's own."""
         if self.in_openstack:
-            yield self._manager.ensemble
+            client: Moorage = self._manager.ensemble
+            client.explain_within(self._explain_within)
+            yield client
             return
         from moorage.client.discovery import Access, find
         from moorage.client.moorage import connect
@@ -229,6 +234,7 @@ class Command(command.Command):
             self._told = True
             self.app.stderr.write(f"on simulation {access.simulation}, as nothing else is named\n")
         with connect(access) as client:
+            client.explain_within(self._explain_within)
             yield client
 
     def nova(self) -> Nova:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import FORMATS
-from moorage.cli.times import span
+from moorage.cli.times import seconds, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,6 +91,13 @@ def search_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=int, metavar="N", help="seed of the search, to get another equal placement")
     add("--time-limit", type=span, metavar="5s", help="longest time of a search")
+    add(
+        "--explain-within",
+        type=seconds,
+        metavar="2s",
+        help="if it is refused, wait so long for changes that help; the rest follows:"
+        " `moorage explanation show ID --wait` (default: wait for all)",
+    )
 
 
 SEARCH = ("objective", "seed", "time_limit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
@@ -9,12 +10,15 @@ from moorage.cli.explanation_text import explained
 from moorage.cli.listing import part_of
 from moorage.cli.output import Shown, short, table
 from moorage.cli.parser import Flag, Option
+from moorage.cli.progress import waiting
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.explain import Stage
 
 if TYPE_CHECKING:
     import argparse
 
+_EVERY: Final = 0.5
+"""Seconds between two looks at an explanation that is waited for."""
 STAGES: Final = tuple(one.value for one in Stage)
 
 
@@ -64,9 +68,13 @@ class List(Command):
 class Show(Command):
     """Show why a request was refused, and changes with which it would be granted."""
 
-    examples = "moorage explanation show 6f0c"
+    examples = """
+        moorage explanation show 6f0c
+        moorage explanation show 6f0c --wait         # until all that may help is tried
+    """
     options = (
         Option("explanation", metavar="EXPLANATION", help="its id, or the beginning"),
+        Flag("--wait", "wait while changes that help are still searched for"),
         Flag("--instance", "with -f json: also the problem, which `moorage replay` solves again"),
     )
 
@@ -74,4 +82,8 @@ class Show(Command):
         with self.client() as client:
             id_ = client.explanations.find(args.explanation)
             answer = client.explanations.show(id_, instance=args.instance)
+            with waiting("searching for changes that help"):
+                while args.wait and answer.value.get("pending"):
+                    time.sleep(_EVERY)
+                    answer = client.explanations.show(id_, instance=args.instance)
         return Shown(answer.body, f"{explained(answer.value)}\nexplanation {id_}")

@@ -78,7 +78,13 @@ def _kept(error: errors.Infeasible) -> list[str]:
     """The id of the stored explanation; empty after a dry run."""
     if not error.explanation.get("links"):
         return []
-    return [f"explanation {error.explanation['id']}"]
+    id_ = error.explanation["id"]
+    follows = "   more follows: moorage explanation show {0} --wait" if _pending(error) else ""
+    return [f"explanation {id_}{follows.format(id_)}"]
+
+
+def _pending(error: errors.Infeasible) -> bool:
+    return bool(error.explanation.get("pending"))
 
 
 def body(error: Exception) -> object:

@@ -135,6 +135,21 @@ def span(text: str) -> str:
         raise argparse.ArgumentTypeError(error.message) from None
 
 
+def seconds(text: str) -> int:
+    """A duration in whole seconds.
+
+    Raises:
+        argparse.ArgumentTypeError: not a duration, or with a part of a second.
+    """
+    try:
+        whole, rest = divmod(parse_duration(text), SECOND)
+    except InvalidDescription as error:
+        raise argparse.ArgumentTypeError(error.message) from None
+    if rest:
+        raise argparse.ArgumentTypeError(f"whole seconds, not {text!r}")
+    return whole
+
+
 def minute(instant: str | None) -> str:
     """An instant for people, with seconds only if they are not 0."""
     return re.sub(r"(T\d\d:\d\d):00(?:\.0+)?Z", r"\1Z", instant) if instant else "-"

@@ -71,6 +71,14 @@ class Moorage:
     ) -> None:
         self._transport.close()
 
+    def explain_within(self, seconds: int | None) -> None:
+        """Set how long the next requests wait for changes that help if they are refused.
+
+        A refusal then says `pending` where more follows under its explanation's id. None: they wait
+        for all that is found.
+        """
+        self._transport.explain_within = seconds
+
     def now(self) -> str:
         """The service's time, which a simulation's clock may have set: RFC 3339."""
         body = self._transport.call("GET", "/v1/leases", params={"limit": 1}).body

@@ -64,6 +64,9 @@ class RawAnswer:
 class Transport:
     """Calls one service as one caller. A subclass carries the bytes."""
 
+    explain_within: int | None = None
+    """Seconds to wait for changes that help if a request is refused; None: for all of them."""
+
     def __enter__(self) -> Self:
         return self
 
@@ -106,6 +109,8 @@ class Transport:
         """
         content = None if body is None else msgspec.json.encode(body)
         sent = {**_HEADERS, **(headers or {})}
+        if self.explain_within is not None:
+            sent["Prefer"] = f"wait={self.explain_within}"
         if content is not None:
             sent["Content-Type"] = "application/json"
         answer = self.send(Request(method, path, content, params or {}, sent))

@@ -203,6 +203,68 @@ def at_least(seconds: float) -> Iterator[None]:
             yield
 
 
+@dataclass(eq=False, slots=True)
+class ClientWait:
+    """Until when a client waits for the alternatives of a refusal; its reason is waited for."""
+
+    at: float
+    stopwatch: Callable[[], float]
+    applied: bool = False
+    """Whether a search was cut short for it, and goes on after the answer."""
+
+    def passed(self) -> bool:
+        """Whether the client waits no longer."""
+        return self.stopwatch() >= self.at
+
+
+_client_wait: ContextVar[ClientWait | None] = ContextVar("client wait", default=None)
+_alternatives: ContextVar[ClientWait | None] = ContextVar("alternatives", default=None)
+
+
+def client_wait() -> ClientWait | None:
+    """How long the client prefers to wait; None: as long as it takes."""
+    return _client_wait.get()
+
+
+@contextmanager
+def preferring(stopwatch: Callable[[], float], seconds: float) -> Iterator[ClientWait]:
+    """Run a request whose client prefers to wait for so many seconds, from when it was admitted.
+
+    That is a preference: it binds nobody who does not enter `searching_within`.
+    """
+    outer = _current.get()
+    began = stopwatch() if outer is None else outer.began
+    wait = ClientWait(began + seconds, stopwatch)
+    token = _client_wait.set(wait)
+    try:
+        yield wait
+    finally:
+        _client_wait.reset(token)
+
+
+@contextmanager
+def searching_within(wait: ClientWait | None) -> Iterator[None]:
+    """Run an explanation whose `alternatives` end when the client waits no longer; None: do not."""
+    token = _alternatives.set(wait)
+    try:
+        yield
+    finally:
+        _alternatives.reset(token)
+
+
+@contextmanager
+def alternatives() -> Iterator[bool]:
+    """Run a search for what would help instead; yields whether the client still waits for it."""
+    wait, outer = _alternatives.get(), _current.get()
+    if wait is None:
+        yield True
+        return
+    if outer is None:
+        outer = Deadline(wait.stopwatch(), wait.at, wait.stopwatch)
+    with _set(replace(outer, at=min(outer.at, wait.at))):
+        yield not wait.passed()
+
+
 @contextmanager
 def over() -> Iterator[None]:
     """Run what follows a commit without a deadline: the change is made, so it is answered."""

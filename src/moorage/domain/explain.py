@@ -15,7 +15,7 @@ one) and `unnamed-project` (it is another project's, and the role names neither 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -186,6 +186,12 @@ class Largest:
     asked: int
 
 
+PENDING: Final = "changes that help are still searched for"
+"""Note of an explanation whose search for alternatives goes on after the answer."""
+UNFINISHED: Final = "the search for changes that help was not finished: repeat the request"
+"""Note of an explanation whose search for alternatives was to go on, and did not come to an end."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefusedRequest:
     """The refused ensemble, and the user who asked; empty texts where a request has none."""
@@ -224,6 +230,15 @@ class Explanation:
     exact: bool = False
     """Whether an operator asked: then its changes are shown as exactly as they were found, and not
     to tenants."""
+    pending_until: Instant | None = None
+    """Until when the search for alternatives goes on after the answer; None: it is over. If it is
+    still set then, the search was not finished."""
+
+    def at(self, now: Instant) -> Explanation:
+        """The explanation as it is told at an instant: pending, or not finished."""
+        if self.pending_until is None or now < self.pending_until:
+            return self
+        return replace(self, pending_until=None, note=UNFINISHED)
 
     @property
     def shortly(self) -> str:

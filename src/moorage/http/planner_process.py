@@ -28,6 +28,7 @@ from moorage.http.planner_client import PlannerAnswer
 from moorage.http.process_status import Column, ProcessStatus
 from moorage.http.wsgi import MOUNT
 from moorage.logs import Lasting
+from moorage.usecases.shared.pending_work import MOST, AfterAnswer, PendingWork, leaving_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -147,19 +148,22 @@ class _RequestThreads:
         self._threads = threads
         self._stuck_seconds = stuck_seconds
         self._own = own
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._pool = ThreadPoolExecutor(threads + MOST, thread_name_prefix="request")
         self._running: dict[Connection, tuple[float, Context]] = {}
         """When each was begun, monotonic, and the context in which it is worked on."""
+        self._answered: set[Connection] = set()
+        """Those of `_running` that are answered and have work left."""
+        self._pending_work = PendingWork(MOST)
 
     @property
     def busy(self) -> int:
-        """How many requests are worked on."""
+        """How many requests are worked on, those included that are answered already."""
         return len(self._running)
 
     @property
     def is_full(self) -> bool:
-        """Whether all threads are busy."""
-        return self.busy >= self._threads
+        """Whether all threads are busy that answer requests."""
+        return self.busy - len(self._answered) >= self._threads
 
     def take(self, connection: Connection) -> None:
         """Work on a request."""
@@ -192,24 +196,38 @@ class _RequestThreads:
         return running
 
     def _work(self, connection: Connection) -> None:
+        after = AfterAnswer(self._pending_work)
         try:
             with connection:
-                self._converse(connection)
+                self._converse(connection, after)
         except (EOFError, OSError):
             _log.info("an HTTP worker closed its connection before the answer")
         finally:
+            if after.pending:
+                self._finish(connection, after)
+            after.close()
             logs.bind(logs.NONE)
+            self._answered.discard(connection)
             del self._running[connection]
             self._say_due()
 
-    def _converse(self, connection: Connection) -> None:
+    def _finish(self, connection: Connection, after: AfterAnswer) -> None:
+        """Do what a request has left for after its answer, as bounded in time as a request is."""
+        self._answered.add(connection)
+        self._running[connection] = time.monotonic(), self._running[connection][1]
+        try:
+            after.run()
+        except Exception:  # noqa: BLE001 - nobody waits for it, and the process goes on
+            _log.exception("planner failed to finish a request that is answered")
+
+    def _converse(self, connection: Connection, after: AfterAnswer) -> None:
         connection.send_bytes(process_queue.READY)
         if not connection.poll(process_queue.ASKING_SECONDS):
             return
         message = connection.recv_bytes(process_queue.LONGEST_MESSAGE)
         try:
             asked = planner_client.decode_request(message)
-            with deadline.under(planner_client.deadline_of(asked)):
+            with deadline.under(planner_client.deadline_of(asked)), leaving_work(after):
                 self._say_due()
                 answer = planner_client.encode_answer(_answer(self._applications, asked))
         except msgspec.MsgspecError as error:

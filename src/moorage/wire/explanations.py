@@ -114,6 +114,8 @@ class Explanation(Struct, frozen=True):
     links: list[Link]
     instance: Any = UNSET
     """The replayable problem; operators only, and only where it was asked for."""
+    pending: bool = False
+    """True: the search for relaxations goes on after this answer; read the explanation again."""
 
 
 class Refusal(Struct, frozen=True):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from moorage.api.native.openapi import document
 from moorage.api.native.paging import ENCODER
 from moorage.api.native.routes import ROUTES, simulation
 from moorage.api.native.rules import by_default
+from moorage.domain import deadline
 from moorage.domain.errors import (
     Busy,
     ConcurrentUpdate,
@@ -39,7 +40,7 @@ from moorage.usecases.ports import Caller
 from moorage.usecases.refusals.quota_refusals import explain_quota
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from falcon import App
 
@@ -129,7 +130,7 @@ class Resource:
 
 
 class Versioned:
-    """Negotiates the version of each request and names it in each response."""
+    """Negotiates the version of each request; names it in the response, and what was preferred."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Negotiate the version."""
@@ -146,6 +147,9 @@ class Versioned:
         """Name the version that answered."""
         version = getattr(req.context, "version", protocol.HISTORY.maximum)
         resp.set_header(protocol.VERSION_HEADER, f"{protocol.SERVICE} {version}")
+        preference = getattr(req.context, "preference", None)
+        if preference is not None:
+            resp.set_header(protocol.APPLIED, preference)
 
 
 def _responder(
@@ -184,7 +188,8 @@ def _responder(
         )
         req.context.call = call
         try:
-            reply = route.handler(call)
+            with _preferring(env, req):
+                reply = route.handler(call)
         except QuotaExceeded as error:
             kept = route.mutates and not call.dry_run
             explain_quota(env, caller, error, refused_request(call, route.path), stored=kept)
@@ -196,6 +201,20 @@ def _responder(
         _answer(resp, route, reply)
 
     return respond
+
+
+@contextmanager
+def _preferring(env: UseCaseEnvironment, req: falcon.Request) -> Iterator[None]:
+    """Answer within the time that the client prefers to wait, where that is possible."""
+    seconds = protocol.preferred_wait(req.get_header(protocol.PREFER))
+    if seconds is None:
+        yield
+        return
+    with deadline.preferring(env.stopwatch, seconds) as wait:
+        try:
+            yield
+        finally:
+            req.context.preference = f"wait={seconds}" if wait.applied else None
 
 
 def _answer(resp: falcon.Response, route: Route, reply: Reply) -> None:

@@ -124,6 +124,7 @@ def explanation_view(
     call: Call, explanation: domain.Explanation, instance: str | None = None
 ) -> wire.Explanation:
     """An explanation, minimal conflicts first; numbers of the fleet are bucketed for tenants."""
+    explanation = explanation.at(call.env.store.now())
     conflicts = sorted(explanation.conflicts, key=lambda one: not one.minimal)
     parts = [conflict_parts(call, one) for one in conflicts]
     minimal = [one.minimal for one in conflicts]
@@ -146,6 +147,7 @@ def explanation_view(
         relaxations=[relaxation_view(one) for one in explanation.relaxations],
         note=explanation.note,
         complete=explanation.complete,
+        pending=explanation.pending_until is not None,
         earliest_start=instant(window.start) if window else None,
         earliest_end=instant(FOREVER if window.end is None else window.end) if window else None,
         earliest_proved=window is not None and window.proved,

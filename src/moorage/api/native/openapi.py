@@ -169,6 +169,17 @@ def parameters(route: Route) -> list[dict[str, Any]]:
                 "schema": {"type": "string"},
             }
         )
+    if route.expensive and route.mutates:
+        found.append(
+            {
+                "name": protocol.PREFER,
+                "in": "header",
+                "description": "`wait=2`: if it is refused, answer with the conflict after so many"
+                " seconds; relaxations follow under the explanation's id while it is `pending`."
+                f" Then the answer has the header `{protocol.APPLIED}`",
+                "schema": {"type": "string", "examples": ["wait=2"]},
+            }
+        )
     found.append(
         {
             "name": protocol.VERSION_HEADER,

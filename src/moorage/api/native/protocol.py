@@ -16,6 +16,13 @@ VERSION_HEADER: Final = "OpenStack-API-Version"
 HISTORY: Final = History((Change("1.0", "native"),))
 """Every version of this API, the newest last."""
 
+PREFER: Final = "Prefer"
+APPLIED: Final = "Preference-Applied"
+_PREFERENCE: Final = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")+')
+_WAIT: Final = re.compile(
+    r'\s*wait\s*=\s*"?(?P<seconds>\d{1,6})"?\s*(?:;|$)', re.ASCII | re.IGNORECASE
+)
+
 _ETAG: Final = re.compile(r'(?:W/)?"(?P<generation>\d{1,18})"', re.ASCII)
 
 
@@ -58,6 +65,15 @@ def negotiate(header: str | None) -> Version:
         raise UnsupportedVersion(
             f"version {error.asked} is not served; served are {error.minimum} to {error.maximum}"
         ) from None
+
+
+def preferred_wait(header: str | None) -> int | None:
+    """The seconds of `wait` in a header `Prefer` (RFC 7240); None: it says none.
+
+    What is not known or malformed is ignored, as the RFC has it; of several the first counts.
+    """
+    preferences = (_WAIT.match(one) for one in _PREFERENCE.findall(header or ""))
+    return next((int(match["seconds"]) for match in preferences if match), None)
 
 
 def if_match(header: str | None) -> int | None:

@@ -47,6 +47,7 @@ from moorage.domain.changes.moorage_records import (
     DropReservable,
     ExpectEnsemble,
     ExpectLease,
+    FinishExplanation,
     PassEvents,
     PutCapacityWindow,
     PutClaim,
@@ -131,6 +132,7 @@ __all__ = [
     "ExpectEnsemble",
     "ExpectLease",
     "ExpectUniqueName",
+    "FinishExplanation",
     "PassEvents",
     "PutAggregates",
     "PutBookings",
@@ -205,6 +207,7 @@ Change: TypeAlias = (
     | PutEffect
     | DropEffects
     | PutExplanation
+    | FinishExplanation
     | PutTemplate
     | DeleteTemplate
     | PutReservable

@@ -201,6 +201,16 @@ class PutExplanation:
 
 
 @dataclass(frozen=True, slots=True)
+class FinishExplanation:
+    """Replace a stored explanation by what its search has found since it was answered.
+
+    Nothing is written if it is no longer kept.
+    """
+
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
 class PutTemplate:
     """Write a template's next version: the first, or one after the newest.
 

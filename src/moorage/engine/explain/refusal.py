@@ -111,7 +111,8 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     left = deletion.is_resolved(frozenset(one for core in cores for one in core.elements))
     found = FoundRelaxations()
     if cores and stage is not skip_stage:
-        found = find_relaxations(built, cores, oracle, terms)
+        with deadline.alternatives():
+            found = find_relaxations(built, cores, oracle, terms)
     conflicts = _conflicts(built, cores, oracle)
     complete = oracle.complete and deletion.oracle.complete and found.complete
     return RefusalExplanation(

@@ -202,6 +202,7 @@ _NOTES: Final[Mapping[type, _Note]] = MappingProxyType(
         changes.PutExplanation: _ids(
             lambda one: one.explanation.id, lambda one: f"explanations {one.project_id}"
         ),
+        changes.FinishExplanation: _id("explanation.id"),
         changes.PutTemplate: _ids(
             lambda one: one.template.id,
             lambda one: f"template {one.template.project_id} {one.template.name}",

@@ -102,6 +102,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutLease: leases.put_lease,
         changes.DropEffects: leases.drop_effects,
         changes.PutExplanation: ensembles.put_explanation,
+        changes.FinishExplanation: ensembles.finish_explanation,
         changes.PutTemplate: ensembles.put_template,
         changes.DeleteTemplate: ensembles.delete_template,
         changes.PutReservable: reservables.put_reservable,

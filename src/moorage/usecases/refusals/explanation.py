@@ -196,6 +196,14 @@ def in_time(why: Explanation, step: Callable[[Explanation], Explanation]) -> Exp
         return replace(why, note=LATE, complete=False)
 
 
+def alternatives_in_time(
+    why: Explanation, step: Callable[[Explanation], Explanation]
+) -> Explanation:
+    """As `in_time`, for alternatives: a client may wait for them no longer."""
+    with deadline.alternatives() as waited_for:
+        return in_time(why, step) if waited_for else replace(why, note=LATE, complete=False)
+
+
 def unexplained(env: Environment, built: BuiltProblem, snapshot: Snapshot) -> Explanation:
     """An explanation without reasons, for a refusal that is not read."""
     return _explanation(env, snapshot, replace(_untold(built), note="", complete=True))
@@ -256,19 +264,20 @@ def explain_static(
         for one in found.conflicts
     )
     cores = [Core(one.elements, one.minimal) for one in conflicts]
-    # What does not help on the empty fleet does not help on the present one.
-    now = find_relaxations(built, cores, oracle, terms, found.found.useless)
-    known = {str(one.change) for one in now.relaxations}
 
     def said(change: str, changed: EnsembleRequest) -> str:
         fitting = False if change in now.useless else fits(built, changed, oracle)
         return {True: helps, False: EMPTY, None: PERHAPS}[fitting]
 
-    others = [
-        replace(one, result=said(str(one.change), changed))
-        for one, changed in zip(found.relaxations, found.found.requests, strict=True)
-        if str(one.change) not in known
-    ]
+    with deadline.alternatives():
+        # What does not help on the empty fleet does not help on the present one.
+        now = find_relaxations(built, cores, oracle, terms, found.found.useless)
+        known = {str(one.change) for one in now.relaxations}
+        others = [
+            replace(one, result=said(str(one.change), changed))
+            for one, changed in zip(found.relaxations, found.found.requests, strict=True)
+            if str(one.change) not in known
+        ]
     why = _explanation(env, snapshot, found)
     return replace(
         why,

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from moorage.domain import deadline
+from moorage.domain.changes import Changeset, FinishExplanation
 from moorage.domain.deadline import TimeExpired
-from moorage.domain.explain import EnsembleChange, Relaxation, Stage
-from moorage.domain.period import FOREVER, format_instant, parse_instant
+from moorage.domain.explain import PENDING, EnsembleChange, Relaxation, Stage
+from moorage.domain.period import FOREVER, SECOND, format_instant, parse_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.engine.capacity.starts import Starts
 from moorage.engine.explain.refusal import LATE
 from moorage.engine.explain.relaxations import MAX_RELAXATIONS
+from moorage.usecases.decide.loop import EXPLAINING
 from moorage.usecases.decide.request import LeasePromise, RefusalDetail
 from moorage.usecases.decide.search_plan import search_once, visible
 from moorage.usecases.preemption.lease_preemption import SHARE, removal_of_leases
 from moorage.usecases.refusals.alternatives import with_alternatives
 from moorage.usecases.refusals.explanation import (
     UNTRIED,
+    alternatives_in_time,
     explain_request,
     in_time,
     refusal,
@@ -34,6 +39,7 @@ from moorage.usecases.refusals.stay_alternatives import (
     stay_alternatives,
 )
 from moorage.usecases.refusals.trial import Trial
+from moorage.usecases.shared.pending_work import after_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,6 +52,8 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.search_result import Observation, SearchResult
     from moorage.usecases.decide.solution import DecisionOptions
+
+_log = logging.getLogger(__name__)
 
 
 def explain_refusal(  # noqa: PLR0913 - the request, its result and the environment
@@ -67,19 +75,55 @@ def explain_refusal(  # noqa: PLR0913 - the request, its result and the environm
     stored = identity.explained or not (dry_run or not reader.client_reads)
     disclosing = env.with_disclosure_for(operator=reader.operator)
     seen = visible(disclosing, proposal, options, observation)
-    why = _reasons(Trial(disclosing, proposal, options, seen), result)
+    trial = Trial(disclosing, proposal, options, seen)
+    why = _answered(trial, result) if stored else _reasons(trial, result)
     within = identity.within or identity
     return refusal(env, result.built, why, within, ensemble=ensemble, stored=stored, silent=dry_run)
+
+
+_COMMITTED_LATER: Final = 5 * SECOND
+"""A pending explanation is stored so long after the end of its time limit, at the latest."""
+
+
+def _answered(trial: Trial, result: SearchResult) -> Explanation:
+    """The explanation that is stored and answered with.
+
+    If it takes longer than the client prefers to wait, it is answered without all alternatives.
+    Then they are searched for after the answer, in the time that explanations have.
+    """
+    env, wait, after = trial.env, deadline.client_wait(), after_answer()
+    if wait is None or after is None or not after.allow(trial.proposal.ensemble.project_id):
+        return _reasons(trial, result)
+    with deadline.searching_within(wait):
+        why = _reasons(trial, result)
+    if why.complete or not wait.passed():
+        return why
+    seconds = max(env.limits.explanation_budget / SECOND, EXPLAINING)
+    until = env.store.now() + int(seconds * SECOND) + _COMMITTED_LATER
+    pending = replace(why, note=PENDING, pending_until=until)
+    after.leave(partial(_finish, trial, result, pending, seconds))
+    wait.applied = True
+    return pending
+
+
+def _finish(trial: Trial, result: SearchResult, pending: Explanation, seconds: float) -> None:
+    """Store the explanation with all its alternatives, in place of the one that was answered."""
+    env = trial.env
+    with deadline.under(deadline.admitted(env.stopwatch, seconds)):
+        why = replace(_reasons(trial, result), id=pending.id)
+    with deadline.under(deadline.admitted(env.stopwatch, _COMMITTED_LATER / SECOND)):
+        env.store.commit(Changeset((FinishExplanation(why),)))
+    _log.info("explanation %s is finished", why.id)
 
 
 def _reasons(trial: Trial, result: SearchResult) -> Explanation:
     """The explanation of a proposal, `trial`, whose search gave no placement."""
     why = _conflicts(trial, result)
     if why.stage is Stage.TIME:
-        why = in_time(why, lambda why: _with_sufficient_priority(trial, result, why))
+        why = alternatives_in_time(why, lambda why: _with_sufficient_priority(trial, result, why))
     stands = result.clash or result.built.request.fixed
     if not (stands or not trial.reader.client_reads or why.stage is Stage.STATIC):
-        why = in_time(why, lambda why: _with_alternatives(trial, result, why))
+        why = alternatives_in_time(why, lambda why: _with_alternatives(trial, result, why))
     return why if why.complete or why.note else replace(why, note=LATE)
 
 
@@ -99,7 +143,9 @@ def _conflicts(trial: Trial, result: SearchResult) -> Explanation:
             return timely.explanation
     present = trial.reader.resized_from
     why = explain_request(env, built, snapshot, seed=trial.options.seed, present=present)
-    why = in_time(why, lambda why: with_nearest_relaxations(env, why, built, trial, present))
+    why = alternatives_in_time(
+        why, lambda why: with_nearest_relaxations(env, why, built, trial, present)
+    )
     why = in_time(
         why, lambda why: by_time(env, why, built, snapshot, operator=operator, lease=lease)
     )
@@ -120,7 +166,8 @@ def _conflicts(trial: Trial, result: SearchResult) -> Explanation:
 def _timely(search: Callable[[], StayAlternatives]) -> StayAlternatives:
     """The result of `search`; no alternatives, and not sure, if time runs out."""
     try:
-        return search()
+        with deadline.alternatives() as waited_for:
+            return search() if waited_for else StayAlternatives((), sure=False)
     except TimeExpired:
         return StayAlternatives((), sure=False)
 

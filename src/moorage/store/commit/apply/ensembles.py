@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         DeleteTemplate,
         ExpectEnsemble,
         ExpectUniqueName,
+        FinishExplanation,
         PutClaim,
         PutDecision,
         PutEnsemble,
@@ -102,7 +103,7 @@ _ENSEMBLE: Final = Kind.of(
 )
 _DECISION: Final = Kind.of("decision", tables.decisions.c.generation, tables.decisions.c.state)
 _CLAIM: Final = Kind.of("claim", tables.claims.c.state)
-_EXPLANATION: Final = Kind.of("explanation", tables.explanations.c.number)  # never changed
+_EXPLANATION: Final = Kind.of("explanation", tables.explanations.c.number)
 
 OVER: Final = frozenset(
     {
@@ -165,6 +166,11 @@ _UNTOLD: Final = select(func.count()).where(
         .scalar_subquery(),
         0,
     ),
+)
+_FINISHED: Final = (
+    update(tables.explanations)
+    .where(_e.id == OF)
+    .values(stage=bindparam("stage"), body=bindparam("body"))
 )
 _CUT: Final = delete(tables.explanations).where(_e.project_id == OF, _e.number <= bindparam("last"))
 
@@ -433,6 +439,13 @@ def put_explanation(batch: Batch, change: PutExplanation) -> None:
         last = surplus.one_or_none()
         if last is not None:
             batch.connection.do(_CUT, mine | {"last": last})
+
+
+def finish_explanation(batch: Batch, change: FinishExplanation) -> None:
+    """See `FinishExplanation`."""
+    why = change.explanation
+    body = stored_bodies.EXPLANATION.encode(why)
+    batch.connection.do(_FINISHED, {"of": why.id, "stage": why.stage.value, "body": body})
 
 
 TELL_AGAIN: Final = MINUTE
