@@ -64,20 +64,20 @@ def described(name: str) -> dict[str, Any]:
     return {"name": name, "members": roles, "policies": apart}
 
 
-def asked(service: Served, name: str) -> requests.Response | None:
-    """The answer to a request of which all is to be answered at once; None: to be sent again."""
+def asked(service: Served, name: str) -> list[requests.Response]:
+    """The answer to a request of which all is to be answered at once; none: to be sent again."""
     answer = requests.post(
         f"http://127.0.0.1:{service.port}/v1/ensembles",
         json={"ensemble": {**described(name), "decide": {}}},
         headers=ANN | {"Prefer": "wait=0"},
         timeout=120,
     )
-    return None if answer.status_code == 503 else answer
+    return [] if answer.status_code == 503 else [answer]
 
 
 def refused(service: Served, name: str) -> dict[str, Any]:
     """The explanation of a refusal for which the client does not wait."""
-    answer = service.eventually(lambda: asked(service, name))
+    (answer,) = service.eventually(lambda: asked(service, name))
     assert answer.status_code == 409, answer.text
     assert answer.headers["Preference-Applied"] == "wait=0"
     found: dict[str, Any] = answer.json()["errors"][0]["explanation"]
