@@ -250,6 +250,25 @@ def test_closed_hosts_alone_are_a_conflict_with_their_numbers() -> None:
     ]
 
 
+def test_bare_metal_nodes_are_no_hosts_for_servers() -> None:
+    taken = Occupant("other", OTHER_PROJECT)
+    hosts = terrain(
+        [
+            Host("h0", {"VCPU": 4}, occupants=(taken,)),
+            *(Host(f"n{n}", {"CUSTOM_NODE": 1}, traits=frozenset({"CUSTOM_A"})) for n in range(3)),
+        ],
+        EMPTY,
+    )
+    alone = statement("alone", "exclusive", "a")
+    for wanted, policies, fact in (
+        (role("a"), (alone,), "hosts that alone allows for a: 0"),
+        (role("a", 1, frozenset({"CUSTOM_A"})), (), "hosts that meet the traits of a: 0"),
+    ):
+        built = build_on_terrain(replace(asked([(wanted, 1)]), policies=policies), hosts)
+        (conflict,) = explained(built).conflicts
+        assert told(conflict) == ["hosts with room for one a: 1", fact, NONE]
+
+
 def test_closed_pools_are_called_pools() -> None:
     nodes = [Node("h0", "h0", {"VCPU": 4}), Node("pool0", None, {"DISK": 9}, lends_to=("h0",))]
     volume = Role("v", {"DISK": 1}, kind=MemberKind.VOLUME)

@@ -64,7 +64,7 @@ def test_what_is_proved_is_told_whenever_the_time_runs_out(case: str, three_rack
     why = whole.json["errors"][0]["explanation"]
     assert (why["stage"], why["complete"], why["minimal"]) == (REFUSED[case][2], True, True)
     looks, told = cut.looks, Counter[str]()
-    for cut.at in range(0, looks, 1 + looks // 40):
+    for cut.at in range(0, looks, 1 + looks // 12):
         cut.looks = 0
         answer = service.call("POST", path, request, caller=OPERATOR)
         if answer.status_code == 503:  # nothing was proved yet

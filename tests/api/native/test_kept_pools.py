@@ -75,9 +75,23 @@ def test_the_refusal_says_that_the_pool_is_kept(service: Service) -> None:
     wide = {**WEB, "resources": {"VCPU": 1, "DISK_GB": 101}, "count": 1}
     error = refused(ask(service, wide, caller=OTHER), 409, "infeasible")["explanation"]
     assert error["counts"] == {"considered": "4+", "rejected": {"exclusive": "4+"}}
-    kinds = {next(iter(one)) for one in error["conflict"]} - {"topology"}
-    assert kinds == {"closed", "resources"}
+    kept = "pools that other ensembles keep to themselves"
+    assert [one for one in error["conflict"] if "resources" not in one] == [
+        {"closed": kept, "needs": ""},
+        {"topology": kept, "have": "1+"},
+        {"topology": "hosts with room for one web", "have": "4+"},
+        {"topology": "hosts usable for web", "have": "0", "needed": 1},
+    ]
     assert error["minimal"]
+
+
+def test_a_rack_that_is_kept_has_hosts_and_pools(service: Service) -> None:
+    alone = {"name": "alone", "type": "exclusive", "members": ["data"], "level": "rack"}
+    made(service, DATA, policies=[alone])
+    wide = {**WEB, "resources": {"VCPU": 1, "DISK_GB": 101}, "count": 1}
+    error = refused(ask(service, wide, caller=OTHER), 409, "infeasible")["explanation"]
+    kept = "hosts and pools that other ensembles keep to themselves"
+    assert {"topology": kept, "have": "3+"} in error["conflict"]
 
 
 def test_a_volume_is_not_alone_where_somebody_borrows(service: Service) -> None:

@@ -54,7 +54,7 @@ def conflict_facts(
 ) -> tuple[Fact, ...]:
     """What the conflict of these elements lacks on this fleet."""
     part = without_elements(built, frozenset(elements(built)) - frozenset(core))
-    lacking = _Lacking(UsableHosts(part), core, binding)
+    lacking = _Lacking(UsableHosts(part, built), core, binding)
     found = tuple(dict.fromkeys(lacking.facts()))
     if len(found) > _MOST_FACTS:
         # First what contradicts a need, then what leads to it.

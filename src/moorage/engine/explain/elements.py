@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.policy_view import TerrainView
+    from moorage.engine.joint.terrain import Terrain
 
     Bools: TypeAlias = NDArray[np.bool_]
 
@@ -110,24 +111,54 @@ def remaining_closed_hosts(built: BuiltProblem, aside: Elements) -> dict[str, fr
 def closed_hosts(built: BuiltProblem, one: Element) -> Bools:
     """[H] the closed hosts for which an element stands."""
     rows = built.terrain.row_of
-    uuids = (
-        u for key, each in _closed_elements(built).items() if each == one for u in built.closed[key]
-    )
+    uuids = _closed_for(built, one)
     return mask_of([rows[uuid] for uuid in uuids if uuid in rows], built.terrain.host_count)
+
+
+def closed_pools(built: BuiltProblem, one: Element) -> int:
+    """How many pools an element closes that lend to hosts, and are no hosts of the problem."""
+    return len((_closed_for(built, one) & _lenders(built)) - built.terrain.row_of.keys())
+
+
+def _closed_for(built: BuiltProblem, one: Element) -> frozenset[str]:
+    keys = (key for key, each in _closed_elements(built).items() if each == one)
+    return frozenset[str]().union(*(built.closed[key] for key in keys))
+
+
+def _lenders(built: BuiltProblem) -> frozenset[str]:
+    """UUIDs of what lends to hosts of other trees, if the request looks at devices."""
+    devices = built.terrain.devices
+    if devices is None:
+        return frozenset()
+    return frozenset(devices.uuids[at] for at in np.flatnonzero(devices.trees.lends).tolist())
 
 
 def _closed_elements(built: BuiltProblem) -> dict[str, Element]:
     """The element of each key of `BuiltProblem.closed` that has any hosts."""
-    pools = {built.terrain.uuids[row] for row in np.flatnonzero(built.terrain.pools).tolist()}
+    terrain = built.terrain
+    pools = _lenders(built) | _named(terrain, terrain.pools)
+    servers = _named(terrain, terrain.offering)
+    hosts = terrain.row_of.keys() - pools - servers
     what: dict[str, set[str]] = {}
     for key, uuids in built.closed.items():
         nouns = what.setdefault(reason_of(key), set())
-        nouns |= ({"hosts"} if uuids - pools else set()) | ({"pools"} if uuids & pools else set())
+        kinds = {"hosts": hosts, "pools": pools, "servers": servers}
+        nouns |= {noun for noun, some in kinds.items() if not uuids.isdisjoint(some)}
     return {
-        key: Element(CLOSED, closed_hosts_named(reason, " and ".join(sorted(what[reason]))))
+        key: Element(CLOSED, closed_hosts_named(reason, _listed(what[reason]) or "hosts"))
         for key, uuids in built.closed.items()
         if uuids and (reason := reason_of(key))
     }
+
+
+def _named(terrain: Terrain, marked: Bools) -> frozenset[str]:
+    return frozenset(terrain.uuids[row] for row in np.flatnonzero(marked).tolist())
+
+
+def _listed(nouns: set[str]) -> str:
+    """`hosts`, `hosts and pools`, `hosts, pools and servers`."""
+    *first, last = [*sorted(nouns)] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _names_traits(role: Role) -> bool:

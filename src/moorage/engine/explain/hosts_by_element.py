@@ -13,6 +13,7 @@ from moorage.engine.explain.elements import (
     RESOURCES,
     TRAITS,
     closed_hosts,
+    closed_pools,
     without_elements,
 )
 from moorage.engine.explain.member_hosts import UsableHosts, described
@@ -47,25 +48,28 @@ def narrowing_facts(
     if single or len(concerned) > _MOST_ELEMENTS:
         return
     role = built.request.role_of(first)
-    giver = usable.giver(members)
+    giver, kind = usable.giver(members), usable.giving(first)
     for one in concerned:
         if one.kind == CLOSED:
-            yield Fact(one.said, int((closed_hosts(built, one) & built.of_kind).sum()), None)
+            shut = int((closed_hosts(built, one) & built.of_kind & kind).sum())
+            yield Fact(one.said, shut + closed_pools(built, one), None)
             continue
-        alone = UsableHosts(without_elements(built, frozenset(core) - {one}))
+        alone = UsableHosts(without_elements(built, frozenset(core) - {one}), usable.whole)
         whole = f"{giver}s that {one.name} allows for {usable.who(members)}"
         if one.kind == POLICY:
-            yield Fact(whole, int(alone.left(members).sum()), None)
+            yield Fact(whole, int((alone.left(members) & kind).sum()), None)
             continue
         masks = alone.of_choices(first)
         for choice, mask in enumerate(masks):
             which = f" (alternative {choice})" if len(masks) > 1 else ""
-            yield Fact(f"{giver}s {_MEETING[one.kind]} {role.name}{which}", int(mask.sum()), None)
+            count = int((mask & kind).sum())
+            yield Fact(f"{giver}s {_MEETING[one.kind]} {role.name}{which}", count, None)
 
 
 def _concerns(usable: UsableHosts, one: Element, member: MemberName) -> bool:
     if one.kind == CLOSED:
-        return bool((closed_hosts(usable.built, one) & usable.built.of_kind).any())
+        rows = closed_hosts(usable.built, one) & usable.built.of_kind & usable.giving(member)
+        return bool(rows.any() or closed_pools(usable.built, one))
     if one.kind == POLICY:
         posted = (each for each in usable.required if each.policy == one.name)
         return any(member in map(described, each.members) for each in posted)

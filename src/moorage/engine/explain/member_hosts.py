@@ -46,6 +46,8 @@ class UsableHosts:
     """Which hosts filters, and policies that name hosts, leave to the members of a problem."""
 
     built: BuiltProblem
+    whole: BuiltProblem
+    """The problem of the whole request, of which `built` is a part."""
 
     @cached_property
     def required(self) -> tuple[Primitive, ...]:
@@ -131,6 +133,20 @@ class UsableHosts:
         request = self.built.request
         kinds = {giver_of(one) for member in members for one in request.role_of(member).choices}
         return kinds.pop() if len(kinds) == 1 else "host"
+
+    def giving(self, member: MemberName) -> Bools:
+        """[H] the hosts that have, even if empty, something of what a member could take.
+
+        Bare-metal nodes are no hosts for servers, and hypervisors none for bare-metal servers.
+        """
+        terrain, role = self.whole.terrain, self.whole.request.role_of(member)
+        wanted = {
+            name for one in role.choices for each in (one, *one.groups) for name in each.resources
+        }
+        columns = [k for k, name in enumerate(terrain.classes) if name in wanted]
+        if not columns:
+            return np.ones(terrain.host_count, dtype=np.bool_)
+        return np.asarray((terrain.capacity[:, columns] > 0).any(axis=1))
 
     def domains(self, level: Level, hosts: Bools) -> Ints:
         """The numbers of the domains of a level in which any of these [H] hosts is."""
