@@ -172,9 +172,7 @@ class Command(command.Command):
         if not columns and most is None:
             return shown
         try:
-            found, whole = listing.arranged(
-                shown, columns, most, descending=args.sort_descending
-            )
+            found, whole = listing.arranged(shown, columns, most, descending=args.sort_descending)
         except NoColumn as error:
             self.usage_error(f"argument --sort-column: {error}")
         if args.form in OBJECTS and not args.columns and not whole:

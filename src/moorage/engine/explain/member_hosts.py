@@ -140,9 +140,8 @@ class UsableHosts:
         Bare-metal nodes are no hosts for servers, and hypervisors none for bare-metal servers.
         """
         terrain, role = self.whole.terrain, self.whole.request.role_of(member)
-        wanted = {
-            name for one in role.choices for each in (one, *one.groups) for name in each.resources
-        }
+        wanted = {name for one in role.choices for name in one.resources}
+        wanted |= {name for one in role.choices for each in one.groups for name in each.resources}
         columns = [k for k, name in enumerate(terrain.classes) if name in wanted]
         if not columns:
             return np.ones(terrain.host_count, dtype=np.bool_)
