@@ -4,6 +4,9 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import pytest
 
 from moorage.http.child_main import ORPHANED
 from moorage.http.child_process import ChildProcess, Program
@@ -24,6 +27,23 @@ def test_pauses_double_with_each_failure() -> None:
         before = time.monotonic()
         assert end_of(child) == 1
         assert before + pause <= child.due_at <= time.monotonic() + pause
+
+
+def test_threads_of_a_child_take_short_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit gives way at each statement, and keeps other writers out until it goes on."""
+    (tmp_path / "turns.py").write_text(
+        "import pathlib, sys\n"
+        "def tell(config):\n"
+        "    pathlib.Path(config['told']).write_text(str(sys.getswitchinterval()))\n"
+    )
+    told = tmp_path / "told"
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    child = ChildProcess(Program("turns", "turns:tell", {"told": str(told)}))
+    child.start()
+    assert end_of(child) == 0
+    assert float(told.read_text()) < 0.001
 
 
 def test_a_child_that_is_nobodys_does_not_begin() -> None:

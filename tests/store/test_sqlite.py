@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import column, table
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError, OperationalError
 
@@ -87,3 +88,32 @@ def test_an_older_version_does_not_count_on(tmp_path: Path) -> None:
     with pytest.raises(IntegrityError, match="a newer version"):
         backend.write(lambda session: session.exec_driver_sql(older))
     backend.close()
+
+
+_NUMBERS = table("numbers", column("n"))
+
+
+@pytest.mark.parametrize("many", [15, 16, 255, 256, 700])
+def test_rows_of_an_insertion_are_written_many_at_once(backend: Backend, many: int) -> None:
+    """Each run gives the interpreter's lock away, which comes back late where others search."""
+    ran: list[str] = []
+
+    def insert(session: Session) -> None:
+        driver: Any = session
+        driver._connection.set_trace_callback(ran.append)
+        session.do(insertion, [{"n": number} for number in range(many)])
+        driver._connection.set_trace_callback(None)
+
+    insertion = _NUMBERS.insert()
+    backend.write(insert)
+    found = backend.read(lambda session: session.exec_driver_sql("SELECT n FROM numbers"))
+    assert [row[0] for row in found] == list(range(many))
+    assert len(ran) <= many // 256 + many % 256 // 16 + many % 16
+
+
+def test_a_row_among_many_that_cannot_be_written_takes_all_back(backend: Backend) -> None:
+    backend.write(lambda session: session.exec_driver_sql("CREATE UNIQUE INDEX one ON numbers (n)"))
+    rows = [{"n": number} for number in (*range(300), 17)]
+    with pytest.raises(IntegrityError):
+        backend.write(lambda session: session.do(_NUMBERS.insert(), rows))
+    assert count(backend, "numbers") == 0
