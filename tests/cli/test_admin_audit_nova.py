@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.servers.nova_records import NovaRecords, serving
 
+from moorage.client.hint_filter_probe import NOBODY, legacy
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.providers import Inventory
@@ -86,3 +87,31 @@ def test_lists_come_from_nova_or_from_files(
     assert offline("admin", "audit", "--repair").status == 2
     nova.bad["/v2.1/servers/detail"] = (403, {"forbidden": {"message": "not you"}})
     assert "not you" in offline("admin", "audit", "--nova", nova.url).err
+
+
+def test_a_path_where_hints_are_not_read(offline: Cli, store: Ledger, nova: NovaRecords) -> None:
+    nova.server(named(10), "n1")
+    compute(nova, "n1")
+    compute(nova, "n2")
+    novas = 400, {"badRequest": {"code": 400, "message": "'name' is a required property"}}
+    filters = 404, {"itemNotFound": {"code": 404, "message": f"no ensemble {NOBODY}"}}
+    away = 503, {"serviceUnavailable": {"code": 503, "message": "Moorage does not answer"}}
+    nova.creations = {"/v2.1/servers": filters, "/v2/servers": novas}
+    assert audited(offline, nova) == [("unfiltered", nova.url.replace("/v2.1", "/v2"))]
+    told = offline("admin", "audit", "--nova", nova.url, "--without-filter")
+    assert (told.status, told.out) == (0, "checked 1 consumer and 1 server: 0 findings\n")
+    nova.creations = {"/v2.1/servers": novas, "/v2/servers": away}
+    assert audited(offline, nova) == [("unfiltered", nova.url)]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "expected"),
+    [
+        ("http://c:8774/v2.1", "http://c:8774/v2"),
+        ("http://c/compute/v2.1", "http://c/compute/v2"),
+        ("http://c:8774/v2.1/0b1e", "http://c:8774/v2/0b1e"),
+        ("http://c:8774/compute", None),
+    ],
+)
+def test_the_legacy_endpoint(endpoint: str, expected: str | None) -> None:
+    assert legacy(endpoint) == expected

@@ -1,14 +1,18 @@
 """Servers of ordinary clients take held places by a scheduler hint."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.minicloud.cloud import INSIDE
+from tests.minicloud.admin import admin
+from tests.minicloud.cloud import INSIDE, Cloud
 from tests.minicloud.layout import inside
 from tests.minicloud.tenant import Operator, Refused, Tenant, eventually
 from tests.minicloud.test_ticket_flavors import APART, DB, places
 
 WEB = {"name": "web", "count": 3, "flavor": "m1.small"}
+STRANGE = "11111111-2222-4333-8444-555555555555"
+"""The id of no claim, and of no server."""
 
 
 def test_six_at_once_take_their_own_places(operator: Operator, demo: Tenant) -> None:
@@ -129,22 +133,65 @@ def test_the_schedulers_filter_refuses_all_other_hosts(operator: Operator, demo:
         if one.name in operator.cloud.layout.computes
     }
 
-    def passed(claim: str, hint: str, most: int = 1000) -> list[str]:
+    def passed(claim: str, server: str = STRANGE, most: int = 1000, **hints: str) -> list[str]:
         scheduler = operator.cloud.layout.folder("scheduler") / "nova.conf"
         said = operator.cloud.run(
             "env",
             f"OS_SCHEDULER__MAX_PLACEMENT_RESULTS={most}",
             inside("python"),
             str(INSIDE / "held_place_filter.py"),
-            *("--config-file", str(scheduler), claim, "1,2048,20", hint),
+            *("--config-file", str(scheduler), server, claim, "1,2048,20", json.dumps(hints)),
             *(f"{name}={uuid}" for name, uuid in computes.items()),
         )
         return sorted(said.split())
 
-    place = places(operator, held["id"])["web[0]"]
-    assert passed(claim["id"], held["name"]) == [place]
-    assert passed(claim["id"], held["name"], most=1) == [place], "as many as Nova asks for"
-    assert passed(claim["id"], "") == sorted(computes), "without the hint nothing is asked"
-    strange = "11111111-2222-4333-8444-555555555555"
+    place, named = places(operator, held["id"])["web[0]"], {"moorage": held["name"]}
+    claimed = {**named, "moorage_claim": claim["id"]}
+    assert passed(claim["id"], **claimed) == [place]
+    assert passed(claim["id"], most=1, **claimed) == [place], "as many as Nova asks for"
+    assert passed(claim["id"]) == sorted(computes), "without the hint nothing is asked"
+    assert passed(STRANGE, **named) == [], "nova-api's filter has not seen it"
+    [old] = demo.boot("m1.small")
+    demo.built(old)
     for most in (1, 1000):
-        assert passed(strange, held["name"], most) == sorted(computes), "an ordinary request"
+        moved = passed(STRANGE, old, most, **named)
+        assert moved == sorted(computes), "a server is moved that is older than this hint"
+
+
+def test_a_nova_api_without_the_filter(operator: Operator, demo: Tenant) -> None:
+    """Its servers with the hint get no host, and the audit finds it."""
+    held = demo.hold({"name": "web", "count": 1, "flavor": "m1.small"})
+    cloud = operator.cloud
+    paste = cloud.layout.folder("nova") / "api-paste.ini"
+    words = ("audit", "--nova", "catalog", "--keystone")
+
+    def unfiltered() -> list[str]:
+        findings = admin(cloud, *words)[1]["findings"]
+        return [one["subject"] for one in findings if one["kind"] == "unfiltered"]
+
+    assert unfiltered() == []
+    kept = paste.read_text()
+    endpoint = cloud.layout.url("nova", "/v2.1")
+    try:
+        legacy = "moorage keystonecontext legacy_v2_compatible"
+        assert legacy in kept
+        paste.write_text(kept.replace(legacy, legacy.removeprefix("moorage ")))
+        restarted(cloud)
+        assert unfiltered() == [endpoint.replace("/v2.1", "/v2")]
+        paste.write_text(kept.replace(" moorage keystonecontext", " keystonecontext"))
+        restarted(cloud)
+        assert unfiltered() == [endpoint, endpoint.replace("/v2.1", "/v2")]
+        [server] = demo.boot("m1.small", hints={"moorage": held["name"]})
+        demo.built(server, expected="ERROR")
+    finally:
+        paste.write_text(kept)
+        restarted(cloud)
+    assert demo.members(held["ensemble"])["web[0]"]["status"] == "held"
+    assert unfiltered() == []
+    demo.built(*demo.boot("m1.small", hints={"moorage": held["name"]}))
+
+
+def restarted(cloud: Cloud) -> None:
+    """With the pipelines as they are written now."""
+    cloud.program("nova").stop()
+    cloud.start("nova")

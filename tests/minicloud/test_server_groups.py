@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import yaml
 from tests.minicloud.cloud import Cloud
 from tests.minicloud.layout import ours
-from tests.minicloud.tenant import Operator, Tenant
+from tests.minicloud.tenant import Operator, Refused, Tenant, eventually
 
 GROUPS = "/os-server-groups"
 APIS = ("nova", "moorage")
@@ -193,3 +194,38 @@ def test_a_neighbours_group_is_not_found(
     operators = Operator(cloud).connection.session
     found = operators.request(both[1].url + GROUPS + "?all_projects=1", "GET").json()
     assert [one["name"] for one in found["server_groups"]] == ["a"]
+
+
+def test_servers_join_as_they_come(operator: Operator, demo: Tenant, both: list[Api]) -> None:
+    """The stock flow: a group without members, and each server names it."""
+    _, moorage = both
+    body = {"server_group": {"name": "joined", "policy": "anti-affinity"}}
+    status, made = moorage.ask("POST", GROUPS, body, "2.64")
+    assert status == 200
+    group = made["server_group"]["id"]
+    [first] = demo.boot("m1.small", "one", hints={"group": group})
+    demo.built(first)
+
+    def boot(number: int) -> str:
+        [server] = demo.boot("m1.medium", f"more-{number}", hints={"group": group})
+        return server
+
+    with ThreadPoolExecutor(2) as pool:
+        others = list(pool.map(boot, range(2)))
+    demo.built(*others)
+    servers = [first, *others]
+    assert sorted(map(operator.host, servers)) == operator.cloud.layout.computes
+    shown = moorage.ask("GET", f"{GROUPS}/{group}", version="2.64")[1]["server_group"]
+    assert sorted(shown["members"]) == sorted(servers)
+    with pytest.raises(Refused) as refused:
+        demo.boot("m1.small", hints={"group": group})
+    assert (refused.value.status, "anti-affinity" in refused.value.message) == (409, True)
+    demo.nova.delete_server(first)
+    eventually(lambda: not operator.allocations(first), "the first is gone")
+    [again] = demo.boot("m1.small", hints={"group": group})
+    demo.built(again)
+    assert operator.host(again) not in set(map(operator.host, others))
+    # Moves keep the policy: no third host is free.
+    operator.nova.migrate_server(others[0])
+    eventually(lambda: demo.status(others[0]) == "ACTIVE", "it stays")
+    assert len(set(map(operator.host, [again, *others]))) == 3

@@ -61,6 +61,7 @@ class Cloud:
 
     moorage: TestClient
     endpoint: str
+    clock: HandClock
     nova: NovaApi = field(default_factory=NovaApi)
 
     def __post_init__(self) -> None:
@@ -136,7 +137,8 @@ def cloud() -> Iterator[Cloud]:
         with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
             thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
             thread.start()
-            yield Cloud(TestClient(application), f"http://127.0.0.1:{server.server_port}/v1")
+            endpoint = f"http://127.0.0.1:{server.server_port}/v1"
+            yield Cloud(TestClient(application), endpoint, clock)
             server.shutdown()
             thread.join()
 
@@ -150,7 +152,8 @@ def test_a_hint_claims_a_place_and_presents_it(cloud: Cloud, place: str, key: st
     assert building == (["db[2]"] if "[2]" in place else ["db[0]"])
     (claim,) = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
     assert cloud.nova.global_ids == [f"req-{claim['id']}"]
-    assert cloud.nova.seen == [{"server": SERVER, key: hints}]
+    claimed = {**hints, "moorage_claim": claim["id"]}
+    assert cloud.nova.seen == [{"server": SERVER, key: claimed}]
 
 
 def test_the_claim_ends_with_a_build_that_fails_later(cloud: Cloud) -> None:
@@ -183,7 +186,9 @@ def test_metadata_names_a_member(cloud: Cloud) -> None:
 
 def test_a_group_that_is_an_ensemble_is_taken_out(cloud: Cloud) -> None:
     assert cloud.boot({"group": cloud.ensemble}) == (202, {})
-    assert cloud.nova.seen[0]["os:scheduler_hints"] == {"moorage": cloud.ensemble}
+    claimed = str(cloud.nova.global_ids[0]).removeprefix("req-")
+    hints = {"moorage": cloud.ensemble, "moorage_claim": claimed}
+    assert cloud.nova.seen[0]["os:scheduler_hints"] == hints
     assert "building" in cloud.members().values()
 
 
@@ -404,8 +409,15 @@ def test_an_imported_group_is_novas_too(cloud: Cloud) -> None:
     added = {"member": {"role": role, "decide": {"hold": "PT10M"}}}
     cloud.call("POST", f"/ensembles/{group}/members", added)
     assert cloud.boot({"group": group}) == (202, {})
-    assert cloud.nova.seen[2]["os:scheduler_hints"] == {"moorage": group}
-    assert cloud.nova.global_ids[2] is not None
+    hints = cloud.nova.seen[2]["os:scheduler_hints"]
+    assert hints.keys() == {"moorage", "moorage_claim"}
+    assert cloud.nova.global_ids[2] == f"req-{hints['moorage_claim']}"
+
+
+def test_a_claim_that_a_client_names_is_not_believed(cloud: Cloud) -> None:
+    assert cloud.boot({"moorage": "shop/db", "moorage_claim": NOVAS_OWN}) == (202, {})
+    hints = cloud.nova.seen[0]["os:scheduler_hints"]
+    assert cloud.nova.global_ids == [f"req-{hints['moorage_claim']}"]
 
 
 def test_a_group_without_members_says_what_to_do(cloud: Cloud) -> None:

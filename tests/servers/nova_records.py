@@ -33,6 +33,8 @@ class NovaRecords:
     )
     bad: dict[str, tuple[int, Any]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
+    creations: dict[str, tuple[int, Json]] = field(default_factory=dict)
+    """Path -> the answer to every request that creates a server, which it refuses."""
     most: int = 1000
     """The longest page."""
 
@@ -125,6 +127,16 @@ def serving() -> Iterator[NovaRecords]:
             if self.headers.get("X-Auth-Token") != "admin":
                 status, body = 401, {"error": {"code": 401, "message": "who are you"}}
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            status, body = nova.creations.get(self.path, (404, {}))
+            data = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))

@@ -25,7 +25,7 @@ from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import BinaryIO
 
     from moorage.domain.audit import Audit as Found
@@ -56,7 +56,9 @@ class Audit(Command):
     With --hypervisors hosts are compared with Nova's. Found are hosts that Nova no longer has, and
     hypervisors that are no resource providers. With --nova are found, besides, claims that are
     active for servers that do not exist, members whose servers are gone, hosts that lack the trait
-    of a disabled compute service, and places on hosts whose compute service is down.
+    of a disabled compute service, places on hosts whose compute service is down, and whether the
+    hint `moorage` is read: nova-api is sent a server that it cannot create. A cloud that does
+    without the filter for hints says so by --without-filter.
 
     --repair lists the orphans, asks, and deletes their allocations, each only if it is unchanged.
     More than ten orphans, and more than a tenth of all consumers, need --at-most: a list of one
@@ -88,6 +90,7 @@ class Audit(Command):
             metavar="FILE",
             help="output of `openstack hypervisor list -f json`; - reads stdin",
         ),
+        Flag("--without-filter", "with --nova: nova-api has no filter for hints, on purpose"),
         Flag("--repair", "delete the allocations of orphans"),
         Flag("--yes", "with --repair: do not ask"),
         Option(
@@ -172,8 +175,21 @@ def _asked(args: argparse.Namespace) -> tuple[NovaView | None, frozenset[str] | 
     with service(args.nova, args, SERVICE) as wire:
         servers = {one.uuid: one for one in read_servers(over(wire))}
         hosts = read_hosts(over(wire))
-    found = NovaView(servers, int(taken * 1_000_000), hosts)
+        endpoint = wire.endpoint
+    unfiltered = () if args.without_filter else tuple(_unfiltered(args, endpoint))
+    found = NovaView(servers, int(taken * 1_000_000), hosts, unfiltered)
     return found, frozenset(one.name for one in hosts)
+
+
+def _unfiltered(args: argparse.Namespace, endpoint: str) -> Iterator[str]:
+    """Where nova-api does not read the hint `moorage`, at both of its paths."""
+    from moorage.client.hint_filter_probe import is_unfiltered, legacy
+    from moorage.client.nova_source import SERVICE
+
+    for url in filter(None, (endpoint, legacy(endpoint))):
+        with service(url, args, SERVICE) as wire:
+            if is_unfiltered(wire):
+                yield url
 
 
 def _nova(file: str | None) -> NovaView | None:

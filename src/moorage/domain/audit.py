@@ -44,6 +44,8 @@ class FindingKind(StrEnum):
     """A host whose compute service is disabled, without the trait that keeps servers from it."""
     DOWN = "down"
     """A host whose compute service is down, with places that servers are to have."""
+    UNFILTERED = "unfiltered"
+    """A path of nova-api where the hint `moorage` is not read: such servers boot anywhere."""
     UNPLACED = "unplaced"
     """A lease with places that are not booked, which is not marked as degraded."""
     IDLE = "idle"
@@ -68,6 +70,8 @@ class NovaView:
     taken_at: Instant
     hosts: tuple[NovaHost, ...] = ()
     """Hypervisors with their compute services; empty: not compared."""
+    unfiltered: tuple[str, ...] = ()
+    """URLs of nova-api where the filter for hints does not run."""
 
 
 @dataclass(frozen=True, slots=True)

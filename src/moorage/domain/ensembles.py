@@ -41,6 +41,8 @@ KEEPING: Final = frozenset({EXCLUDING, ISOLATING})
 
 IMPORTED: Final = ("moorage:imported_from", "nova")
 """Metadata of an ensemble that was imported from a server group of Nova's: Nova still has it."""
+JOINABLE: Final = ("moorage:members", "join")
+"""Metadata of an ensemble whose members come with the servers that name it as their group."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 HINTS: Final = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 HINT: Final = "moorage"
+CLAIM: Final = "moorage_claim"
+"""Added to a request that has the hint `moorage`, with the id of its claim; see `host_filter`."""
 GROUP: Final = "group"
 RESERVATION: Final = "reservation"
 ENSEMBLE: Final = "moorage:ensemble"
@@ -23,6 +25,8 @@ STACK_RESOURCE: Final = "heat_resource_name"
 METADATA: Final = "metadata"
 IMPORTED: Final = ("moorage:imported_from", "nova")
 """Metadata of an ensemble that was imported from a server group of Nova's."""
+JOINABLE: Final = ("moorage:members", "join")
+"""Metadata of an ensemble whose members come with their servers, as a server group's do."""
 FAULTS: Final = {
     400: "badRequest",
     403: "forbidden",
@@ -192,17 +196,21 @@ def _hints(request: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((request[key] for key in HINTS if isinstance(request.get(key), dict)), {})
 
 
-def with_claimed_place(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with the hint `moorage` instead of `group`: nova-api refuses unknown groups.
+def with_claim(request: Mapping[str, Any], claim: str) -> dict[str, Any]:
+    """The body with the claim's id beside the hint `moorage`, which replaces `group`.
 
-    Nova keeps hints for the server's life; see `host_filter`.
+    Nova-api refuses groups that it does not know. Nova keeps hints for the server's life.
     """
-    return _with_hints(request, {GROUP: HINT})
+    found = _with_hints(request, {GROUP: HINT, CLAIM: None})
+    return {
+        name: {**hints, CLAIM: claim} if name in HINTS and isinstance(hints, dict) else hints
+        for name, hints in found.items()
+    }
 
 
 def without_place(request: Mapping[str, Any]) -> dict[str, Any]:
     """The body without the hint `moorage`: the server gets an ordinary host."""
-    return _with_hints(request, {HINT: None})
+    return _with_hints(request, {HINT: None, CLAIM: None})
 
 
 def _with_hints(request: Mapping[str, Any], names: Mapping[str, str | None]) -> dict[str, Any]:
@@ -218,6 +226,12 @@ def _with_hints(request: Mapping[str, Any], names: Mapping[str, str | None]) -> 
 def is_imported(ensemble: Mapping[str, Any]) -> bool:
     """Whether Nova has a server group of the ensemble's id."""
     key, value = IMPORTED
+    return bool((ensemble.get("metadata") or {}).get(key) == value)
+
+
+def is_joinable(ensemble: Mapping[str, Any]) -> bool:
+    """Whether a server that names the ensemble becomes a member of it."""
+    key, value = JOINABLE
     return bool((ensemble.get("metadata") or {}).get(key) == value)
 
 

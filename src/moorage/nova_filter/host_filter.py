@@ -7,7 +7,9 @@
 
 A safety net: where Moorage is Nova's Placement, candidates are on the right hosts already. Whatever
 else gives the scheduler hosts, this asks Moorage for the candidates of the request once more, with
-the same request id, and refuses all other hosts. Servers without the hint `moorage` pass unasked.
+the same request id, and refuses all other hosts. A new server with the hint `moorage` that comes
+without a claim gets no host: nova-api's filter, which claims its place, has not seen it. Servers
+without the hint pass unasked.
 
     [moorage]
     # Moorage's Placement API; by default Nova's own Placement, with the login of [placement]
@@ -21,12 +23,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from keystoneauth1 import exceptions
-from nova import conf, utils  # type: ignore[import-not-found]
+from nova import conf, exception, objects, utils  # type: ignore[import-not-found]
 from nova.scheduler import filters  # type: ignore[import-not-found]
 from nova.scheduler import utils as scheduler_utils
 from oslo_config import cfg
 
-from moorage.nova_filter.hints import HINT
+from moorage.nova_filter.hints import CLAIM, HINT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,8 +52,31 @@ class HeldPlaceFilter(filters.BaseHostFilter):  # type: ignore[misc]
         hosts = list(filter_obj_list)
         if not spec_obj.get_scheduler_hint(HINT) or scheduler_utils.request_is_rebuild(spec_obj):
             return hosts
+        if not spec_obj.get_scheduler_hint(CLAIM) and _is_new(spec_obj):
+            _log.warning(
+                "server %s has the hint moorage=%s and no claim of its place, so it gets no host:"
+                " is Moorage's filter in the pipeline of nova-api that took the request?",
+                spec_obj.instance_uuid,
+                spec_obj.get_scheduler_hint(HINT),
+            )
+            return []
         allowed = _candidates(spec_obj)
         return [one for one in hosts if one.uuid in allowed]
+
+
+def _is_new(spec: Any) -> bool:  # noqa: ANN401 - Nova's RequestSpec
+    """Whether the server is in no cell yet: it was never scheduled.
+
+    Of servers that exist, those that are older than the hint of the claim have none.
+    """
+    try:
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            spec._context.elevated(),  # noqa: SLF001 - how Nova's filters get it
+            spec.instance_uuid,
+        )
+    except exception.InstanceMappingNotFound:
+        return True
+    return mapping.cell_mapping is None
 
 
 @cache

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import re
-from dataclasses import replace
 from http import HTTPStatus
 from io import BytesIO
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.nova_filter.hints import (
@@ -19,15 +16,13 @@ from moorage.nova_filter.hints import (
     METADATA,
     STACK,
     Refusal,
-    is_imported,
-    members_at,
     named_places,
     named_reservation,
-    several,
-    with_claimed_place,
+    with_claim,
     without_place,
 )
 from moorage.nova_filter.native_api import NativeApi, Unanswered
+from moorage.nova_filter.places import claimed_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,11 +37,6 @@ GLOBAL_ID: Final = "openstack.global_request_id"
 """Where oslo.context reads the global request id of a request."""
 LONGEST: Final = 8 * 1024 * 1024
 """Bytes of a body that is read; nova-api refuses longer ones itself."""
-TRIED: Final = 20
-"""Members that are tried after one listing, where other servers take them at the same time."""
-LISTED: Final = 5
-"""How often the members are listed for one server."""
-
 _ACTION: Final = re.compile(r"/servers/([0-9a-fA-F-]{36})/action(\.json)?/?\Z")
 _CREATE: Final = re.compile(r"/(servers|os-volumes_boot)(\.json)?/?\Z")
 _OVERRULED: Final = {METADATA, STACK}
@@ -127,14 +117,14 @@ class HintFilter:
         claim = None
         calls.waits = insists = place.named_by in {HINT, STACK}
         try:
-            claim = _claim(calls, place, request["server"])
+            claim = claimed_place(calls, place, request["server"])
         except Refusal:
             if place.named_by != METADATA:
                 raise
         except _UNANSWERED as error:
             self._without_an_answer(error, insists=insists)
-        if claim is not None and place.named_by == GROUP:
-            _put_body(environ, with_claimed_place(request))
+        if claim is not None and place.named_by in {GROUP, HINT}:
+            _put_body(environ, with_claim(request, claim))
         elif claim is None and place.named_by == HINT:
             _put_body(environ, without_place(request))
         return claim
@@ -236,130 +226,6 @@ def _presents(environ: Environ) -> bool:
     """Whether the request has a global request id already, by its header."""
     text = str(environ.get(GLOBAL_ID) or environ.get("HTTP_X_OPENSTACK_REQUEST_ID") or "")
     return text.startswith("req-")
-
-
-def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | None:
-    """The id of a claim of the named place; None: the group or stack is none of Moorage's.
-
-    Raises:
-        Refusal: there is no such place, it is taken, or the server differs from its role.
-        Unanswered: Moorage does not answer.
-    """
-    if place.path is not None:
-        in_stack = _in_stack(calls, place)
-        ensemble, place = in_stack or (None, place)
-    else:
-        ensemble = calls.ensemble(place)
-    if ensemble is None:
-        return None
-    named = _named(calls, ensemble, place)
-    held = _held(named)
-    if not held and place.named_by == GROUP and is_imported(ensemble):
-        return None
-    name = ensemble["name"]
-    if several(server):
-        text = "a hint names the place of one server; for several use the role's ticket flavor"
-        raise Refusal(400, f"{text}; to see it: moorage decision flavors {quote(name)}")
-    if not named and place.role is None:
-        text = f"ensemble {name} has no members yet"
-        raise Refusal(409, f"{text}; to add some: moorage member add {quote(name)} --role ROLE")
-    if not named:
-        text = f"ensemble {name} has no {place.told}"
-        raise Refusal(404, f"{text}; to see its members: moorage ensemble show {quote(name)}")
-    return _one_of(calls, ensemble, place, held, server)
-
-
-def _in_stack(calls: NativeApi, place: Place) -> tuple[dict[str, Any], Place] | None:
-    """A stack's ensemble, and the place with the names of the members at its path.
-
-    None: Moorage does not know the stack, or there is nothing to take: no member is at the path, or
-    all there have servers. Heat makes a server that replaces another before it deletes that.
-
-    Raises:
-        Unanswered: Moorage does not answer.
-    """
-    stack = calls.stack(place.ensemble)
-    names = members_at(stack["keys"], str(place.path)) if stack is not None else ()
-    if stack is None or not names:
-        return None
-    found = replace(place, names=names)
-    ensemble = {**stack["ensemble"], "decision": stack["decision"]}
-    if all(one["server_id"] for one in _named(calls, ensemble, found)):
-        return None
-    return ensemble, found
-
-
-def _one_of(
-    calls: NativeApi,
-    ensemble: Mapping[str, Any],
-    place: Place,
-    held: list[dict[str, Any]],
-    server: Mapping[str, Any],
-) -> str:
-    """The id of a claim of one of the held members, or of one that is held after others took these.
-
-    Raises:
-        Refusal: none can be had.
-        Unanswered: Moorage does not answer.
-    """
-    decision = str((ensemble.get("decision") or {}).get("id"))
-    last: Refusal | None = None
-    for _ in range(LISTED):
-        for member in _in_order(held)[:TRIED]:
-            try:
-                return calls.claim(decision, member["name"], server)
-            except Refusal as refusal:
-                if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
-                    raise
-                last = refusal
-        before, held = held, _held(_named(calls, ensemble, place))
-        if not held or held == before:
-            break  # it is not others who are in the way
-    name = ensemble["name"]
-    raise last or Refusal(
-        409,
-        f"no place of ensemble {name} is held and unclaimed for {place.told}"
-        f"; to see its places: moorage ensemble show {quote(name)}"
-        f"; to place members without one: moorage decision create {quote(name)} --hold 10m",
-    )
-
-
-def _named(calls: NativeApi, ensemble: Mapping[str, Any], place: Place) -> list[dict[str, Any]]:
-    """The members of the ensemble that a place names; without a role only the caller's own."""
-    name = place.one_name
-    if name is None:
-        found = [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
-        if place.role is not None:
-            return found
-        roles = ensemble.get("members", ())
-        others = {one["name"] for one in roles if one.get("others")}
-        return [one for one in found if one["role"] not in others]
-    try:
-        return [calls.member(ensemble["id"], name)]
-    except Refusal as refusal:
-        if refusal.status != HTTPStatus.NOT_FOUND:
-            raise
-        return []
-
-
-def _held(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for one in members if one["status"] == "held"]
-
-
-def _in_order(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The members in the order in which they are tried.
-
-    First the first of each role, as the server may be any's; then the others at random, one of
-    each role after the other, so that servers created at once seldom try the same one.
-    """
-    firsts = list({one["role"]: one for one in reversed(members)}.values())[::-1]
-    others = [one for one in members if one not in firsts]
-    seen: dict[str, int] = {}
-    ranked = []
-    for number, one in enumerate(random.sample(others, len(others))):
-        seen[one["role"]] = seen.get(one["role"], 0) + 1
-        ranked.append((seen[one["role"]], number, one))
-    return [*firsts, *(one for *_, one in sorted(ranked, key=lambda rank: rank[:2]))]
 
 
 def _caller(environ: Environ) -> dict[str, str]:

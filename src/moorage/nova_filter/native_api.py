@@ -104,6 +104,28 @@ class NativeApi:
         answer = self._call("GET", f"/ensembles/{ensemble_id}/members/{quote(name)}")
         return dict(answer["member"])
 
+    def flavor_name(self, server: Mapping[str, Any]) -> str:
+        """The name of the server's flavor.
+
+        Raises:
+            Refusal: Moorage does not know the flavor.
+        """
+        flavor = str(server.get("flavorRef", "")).rpartition("/")[2]
+        return str(self._call("GET", f"/flavors/{quote(flavor, safe='')}")["flavor"]["name"])
+
+    def add_member(self, ensemble_id: str, role: Mapping[str, Any], hold: str) -> None:
+        """Add one member of a role, and hold a place for it.
+
+        Raises:
+            Refusal: there is no place for it, or the role is there already and described again.
+        """
+        body = {"member": {"role": {**role, "count": 1}, "decide": {"hold": hold}}}
+        self._call("POST", f"/ensembles/{ensemble_id}/members", body)
+
+    def remove_member(self, ensemble_id: str, name: str) -> None:
+        """Remove a member. Raises as `member`."""
+        self._call("DELETE", f"/ensembles/{ensemble_id}/members/{quote(name)}")
+
     def claim(self, decision_id: str, member: str, server: Mapping[str, Any]) -> str:
         """Claim a member's place for a server; the claim's id."""
         described: dict[str, Any] = {
@@ -150,6 +172,8 @@ class NativeApi:
         sent = None if body is None else json.dumps(body).encode()
         request = Request(self._endpoint + path, sent, self._headers, method=method)  # noqa: S310 - http(s), checked
         text = self._answer(request)
+        if not text:
+            return {}
         try:
             found: dict[str, Any] = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -1,14 +1,15 @@
 """Prints which hosts nova-scheduler's filter of Moorage passes; run by the cloud's interpreter.
 
-held_place_filter.py --config-file nova.conf CLAIM FLAVOR HINT HOST=UUID...
+held_place_filter.py --config-file nova.conf SERVER CLAIM FLAVOR HINTS HOST=UUID...
 """
 
+import json
 import sys
 from types import SimpleNamespace
 
 from nova import config, context, objects  # type: ignore[import-not-found]
 
-CONFIGURATION, (CLAIM, FLAVOR, HINT, *HOSTS) = sys.argv[1:3], sys.argv[3:]
+CONFIGURATION, (SERVER, CLAIM, FLAVOR, HINTS, *HOSTS) = sys.argv[1:3], sys.argv[3:]
 
 
 def main() -> None:
@@ -28,7 +29,8 @@ def main() -> None:
         image=objects.ImageMeta(properties=objects.ImageMetaProps()),
         requested_resources=[],
         request_level_params=objects.RequestLevelParams(),
-        scheduler_hints={"moorage": [HINT]} if HINT else {},
+        scheduler_hints={name: [hint] for name, hint in json.loads(HINTS).items()},
+        instance_uuid=SERVER,
         is_bfv=False,
     )
     hosts = [SimpleNamespace(name=name, uuid=uuid) for name, uuid in

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import EnsembleDescription
+from moorage.domain.ensembles import JOINABLE
 from moorage.domain.errors import NotFound
 from moorage.domain.quotas import QuotaName
 from moorage.domain.server_groups import GroupPolicy, group_policy
@@ -42,13 +44,15 @@ def create_server_group(
 ) -> ServerGroup:
     """Create an ensemble without members, whose policy is about all members that it will have.
 
-    As in Nova, a project may have several groups of one name.
+    Each server that names it as its group becomes a member. As in Nova, a project may have several
+    groups of one name.
 
     Raises:
         InvalidDescription: the name or the policy cannot be an ensemble's.
         QuotaExceeded: the project has as many ensembles as it may.
     """
-    described = EnsembleDescription(name, policies=(policy.statement(),))
+    joinable = MappingProxyType(dict([JOINABLE]))
+    described = EnsembleDescription(name, policies=(policy.statement(),), metadata=joinable)
     ensemble = described_ensemble(env, caller, described)
     check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
     bound = bound_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)

@@ -25,6 +25,7 @@ from moorage.usecases.ledger.nova_audit import (
     find_claims,
     find_members,
     find_orphans,
+    find_unfiltered,
 )
 from moorage.usecases.relocation.lease_health import open_leases, unplaced
 from moorage.usecases.shared.access import require_operator
@@ -66,7 +67,7 @@ def audit(
     if nova is not None:
         findings += [*find_orphans(nova, booked), *compare_servers(nova, snapshot, booked)]
         findings += [*find_claims(store, nova), *find_members(store, nova, snapshot)]
-        findings += compare_services(nova, snapshot)
+        findings += [*compare_services(nova, snapshot), *find_unfiltered(nova)]
     if hypervisors is not None:
         known = {} if nova is None else hypervisor_rows(snapshot, nova.hosts)
         findings += compare_hosts(snapshot, hypervisors, known)

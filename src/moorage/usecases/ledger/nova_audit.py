@@ -197,6 +197,13 @@ def compare_services(nova: NovaView, snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(FindingKind.DOWN, uuid, f"{told} is held, claimed or leased there")
 
 
+def find_unfiltered(nova: NovaView) -> Iterator[Finding]:
+    """Paths of nova-api without the filter for hints."""
+    for url in nova.unfiltered:
+        told = "the hint `moorage` is not read here: servers that name a held place boot anywhere"
+        yield Finding(FindingKind.UNFILTERED, url, told)
+
+
 def _decisions(store: Store) -> Iterator[Decision]:
     page = Page()
     while some := store.decisions(project_id=None, page=page):
