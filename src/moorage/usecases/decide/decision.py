@@ -119,7 +119,7 @@ def _room_taken(found: VerifiedPlacement) -> RoomTaken | None:
         return None
     parts = None if found.built.alternatives is None else found.built.alternatives.parts
     number = {name: role for role, name in enumerate(problem.roles)}
-    row_of = {uuid: row for row, uuid in enumerate(problem.hosts)}
+    row_of = found.built.terrain.row_of
 
     def role_of(name: MemberName) -> int:
         return number[name.role if parts is None else parts[name][found.places[name].choice].role]
