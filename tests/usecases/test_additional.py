@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,8 @@ MORE: dict[str, dict[str, Any]] = {
     "spare": {"type": "survive", "members": ["a", "b"], "level": "rack", "keep": 2},
     "far": {"type": "separation", "zip": ["a", "b"], "level": "rack"},
     "beside": {"type": "proximity", "between": [["a"], ["b"]], "level": "rack"},
+    "three": {"type": "spread", "members": ["a"], "level": "rack", "min_domains": 3},
+    "hosts": {"type": "spread", "members": ["a"], "level": "host", "max_skew": 0},
     "one": {"type": "anti-affinity", "members": ["a", "b"], "level": "host"},
 }
 
@@ -132,7 +135,7 @@ def test_a_number_is_reached_at_once_and_by_its_step(service: Service) -> None:
 
     @settings(max_examples=15, deadline=None)
     @given(
-        st.integers(1, 3),
+        st.integers(0, 3),
         st.integers(1, 2),
         st.lists(st.sampled_from(sorted(MORE)), max_size=3, unique=True),
         st.sampled_from(["a", "b", "a+b"]),
@@ -166,6 +169,39 @@ def test_a_skew_of_nothing_is_grown_in_rounds(service: Service) -> None:
     assert grown.fit("a") == grown.told["a"]
     granted = [more for more in range(1, 8) if grown.extends("a", more, dry_run=True)]
     assert granted == [3, 6]
+
+
+EVEN_RACKS = """\
+fleet: even
+topology:
+  location: {levels: [rack], domains: [{name: r1, level: rack}, {name: r2, level: rack}]}
+hosts:
+  - {name: "h{n}", count: 4, inventories: {VCPU: 16}, place: {location: [r1, r2]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("present", "chosen", "count", "step"),
+    [
+        (0, ["three"], 20, 4),  # once there are three, one by one; 20 is no multiple of 3
+        (0, ["ha"], 20, 2),
+        (0, ["apart", "ha", "three"], 14, 7),
+        (0, ["level", "three"], 6, 3),
+        (0, ["near"], 9, 9),  # in the rack of the first there may be less room
+        (0, ["hosts", "level"], 8, 4),
+        (4, ["hosts", "level"], 4, 4),
+    ],
+)
+def test_steps_are_no_coarser_than_true(
+    three_racks: str, present: int, chosen: list[str], count: int, step: int
+) -> None:
+    service = Service(EVEN_RACKS if "hosts" in chosen else three_racks)
+    grown = Grown(service, {"a": present, "b": 1}, chosen)
+    assert grown.told["a"] == {"count": count, "exact": True, "step": step}
+    assert grown.fit("a") == grown.told["a"]
+    for _ in range(count // step):
+        assert grown.extends("a", step)
+    service.close()
 
 
 class KnowsOneAnswer:

@@ -70,3 +70,18 @@ def test_a_policy_that_is_changed_must_hold_for_all(service: Service, path: str)
     stated = {"name": "apart", "level": "rack"}
     refused = changed(service, path, {"policies": [stated]})
     assert refused.status_code == 409, refused.text
+
+
+@pytest.mark.parametrize("role", ["web", "db"])
+def test_more_fit_one_by_one_beside_members_that_stand_too_close(
+    service: Service, path: str, role: str
+) -> None:
+    """They keep off the same hosts whatever comes, or are not concerned at all."""
+    body = {"fit": {"ensemble_id": path.removeprefix("/ensembles/"), "role": role}}
+    told = service.call("POST", "/capacity/fit", body, caller=OPERATOR).json["fit"]
+    assert told["exact"]
+    assert told["step"] == 1
+    assert told["additional"] >= 8
+    for count in range(1, 4):
+        more = {"members": [{"name": role, "count": {"web": 1, "db": 2}[role] + count}]}
+        assert changed(service, path, more).status_code == 200

@@ -3,8 +3,10 @@
 One after the other, each gets some place that is allowed, and keeps it. With bounds in domains of
 one tree it does not matter which: these bounds are a laminar matroid, in which what remains for the
 others depends only on how many came. This includes members that must be in one domain each, with a
-pair, if those come first of which the domain is the smallest. It is not so of bounds in two trees,
-as each place uses up one of both, nor of devices and pools that several hosts share.
+pair, if those come first of which the domain is the smallest, and rounds of a spread without skew,
+after which no domain has more than another, so that spreads over what these are parts of are as
+they are too. It is not so of bounds in two trees, as each place uses up one of both, nor of devices
+and pools that several hosts share.
 """
 
 from __future__ import annotations
@@ -38,26 +40,29 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
-def fits_in_any_order(built: BuiltProblem) -> bool:
+def fits_in_any_order(built: BuiltProblem, *, at_once: bool = False) -> bool:
     """Whether its members to place, which fit, can be placed one by one, wherever each goes.
 
-    They are of one role, and come in the order of their names. False may be said of some that can.
+    They are of one role, and come in the order of their names. With `at_once` they come together,
+    and further members of the role after them. False may be said of some that can.
     """
     problem = built.problem
     if problem.cuts or problem.proof is not None or built.alternatives is not None:
         return False
-    if built.standing:
-        return False
-    return _Bounds(built).are_laminar()
+    bounds = _Bounds(built, at_once=at_once)
+    return not bounds.are_relaxed() and bounds.are_laminar()
 
 
 class _Bounds:
     """What the required policies demand of the new members."""
 
-    def __init__(self, built: BuiltProblem) -> None:
+    def __init__(self, built: BuiltProblem, *, at_once: bool) -> None:
+        self._built = built
+        self._at_once = at_once
         self._problem = built.problem
         self._row = dict(zip(built.problem.members, built.problem.fixed.tolist(), strict=True))
         self._new = [one for one in built.problem.members if self._row[one] < 0]
+        self._role = int(built.problem.role_of[built.problem.members.index(self._new[0])])
         self._levels: list[Level] = []
         self._skews: list[Skew] = []
         self._alone: dict[MemberName, Bools] = {}
@@ -70,10 +75,35 @@ class _Bounds:
         if len({level.tree for level in self._levels if level.name != HOST}) > 1:
             return False
         if self._skews:
-            own = {HOST, self._skews[0].level.name}
-            bounded = {level.name for level in self._levels}
-            return len(self._skews) == 1 and not self._alone and bounded <= own
+            return not self._alone and self._keep_rounds()
         return self._come_in_order()
+
+    def are_relaxed(self) -> bool:
+        """Whether standing members break a policy in a way that changes with the new ones.
+
+        What separates members, or names hosts, keeps the new ones off the same hosts throughout.
+        """
+        new = set(self._new)
+        for rule in self._built.rules:
+            broken = self._built.standing.get(rule.statement.name)
+            if broken is None or not any(new & set(edge) for edge in rule.edges):
+                continue
+            posted = self._built.policy_view.posted(rule)
+            if not all(isinstance(one, AtMost | OnlyOn | NeverOn) for one in posted):
+                return True
+        return False
+
+    def _keep_rounds(self) -> bool:
+        """Whether each round leaves skews and other bounds as they would be by any other way."""
+        bounded = {level.name for level in self._levels}
+        if len(self._skews) == 1:
+            return bounded <= {HOST, self._skews[0].level.name}
+        levels = self._problem.domains
+        upwards = [HOST, *self._built.terrain.topology.upwards(self._skews[0].level.tree)]
+        finest = min(self._skews, key=lambda one: upwards.index(one.level.name))
+        open_to = np.flatnonzero(self._problem.allowed[self._role][: self._problem.host_count])
+        everywhere = np.isin(levels[finest.level][open_to], list(finest.domains)).all()
+        return finest.limit == 0 and bool(everywhere)
 
     def _come_in_order(self) -> bool:
         """Whether each that must be in a domain comes before those of which this is a part."""
@@ -111,7 +141,9 @@ class _Bounds:
     def _is_met(self, one: AtMostTogether | AtLeastDomains | SameDomain, fixed: list[int]) -> bool:
         """Whether standing members see to it that a primitive does not depend on the order."""
         if not fixed or isinstance(one, SameDomain):
-            return bool(fixed)
+            # What bounds from below, of which `survive` grows with the members, is met for good by
+            # those that come at once.
+            return bool(fixed) or (self._at_once and not isinstance(one, SameDomain))
         used = self._used(one.level, fixed)
         if isinstance(one, AtLeastDomains):
             return int((used > 0).sum()) >= one.limit

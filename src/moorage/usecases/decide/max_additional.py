@@ -99,15 +99,20 @@ def count_additional(
     else:
         some = min(top, _MOST_TRIED)
         first = next((count for count in range(1, some + 1) if search.fits(count)), 0)
-        rounds = bool(first) and search.in_any_order(first)
+        rounds = bool(first) and search.in_any_order(first, at_once=True)
         if top <= _MOST_TRIED:
             low = next((count for count in range(top, first, -1) if search.fits(count)), first)
         else:
             low = first and first * _largest(lambda n: search.fits(n * first), top // first)
             unsure = not rounds
-        step = first if rounds and low % first == 0 else low
+        step = _round(first, low) if rounds else low
     exact = not (unsure or search.unsure or (low + max(step, 1) > most and most < search.ceiling))
     return AdditionalMembers(low, exact, step)
+
+
+def _round(first: int, low: int) -> int:
+    """The smallest number, of which `low` is a multiple, that is no smaller than `first`."""
+    return next((step for step in range(first, low) if low % step == 0), low)
 
 
 def _largest(fits: Callable[[int], bool], top: int) -> int:
@@ -163,10 +168,12 @@ class _Search:
         self.unsure |= outcome.verdict is Verdict.UNKNOWN
         return outcome.verdict is Verdict.FEASIBLE
 
-    def in_any_order(self, count: int) -> bool:
-        """Whether so many more, which fit, also fit one after the other."""
+    def in_any_order(self, count: int, *, at_once: bool = False) -> bool:
+        """Whether so many more, which fit, also fit one after the other; or others after them."""
         try:
-            return len(self._roles) == 1 and (count < 1 or fits_in_any_order(self._grown(count)))
+            return len(self._roles) == 1 and (
+                count < 1 or fits_in_any_order(self._grown(count), at_once=at_once)
+            )
         except TimeExpired:
             return False
 
