@@ -24,6 +24,7 @@ from moorage.usecases.preemption.restoration import ends_restored_by
 from moorage.usecases.preemption.short_stay import ShortenStay
 from moorage.usecases.refusals.earliest_window import next_window
 from moorage.usecases.refusals.reasons import explain_refusal
+from moorage.usecases.refusals.time_limit import undecided
 from moorage.usecases.relocation.moved_leases import MoveLeases, MoveLeasesAndEndPreemptible
 from moorage.usecases.shared.admission import Admission, ProjectTurns
 from moorage.usecases.shared.environment import Environment
@@ -64,6 +65,7 @@ def with_strategies(environment: Environment) -> UseCaseEnvironment:
         ),
         restore=ends_restored_by,
         explain=explain_refusal,
+        undecided=undecided,
     )
     return UseCaseEnvironment(
         store=environment.store,

@@ -261,6 +261,23 @@ def test_an_explanation_is_two_lines() -> None:
     ]
 
 
+def test_what_follows_and_what_is_undecided_says_how_to_go_on() -> None:
+    pending = {**CONFLICT, "id": "6f0c", "links": ["self"], "pending": True}
+    error = error_for(409, {"errors": [{"code": "ensemble.infeasible", "explanation": pending}]})
+    assert failures.exit_status(error) == 3
+    assert failures.sentence(error).splitlines()[-1] == (
+        "explanation 6f0c   more follows: moorage explanation show 6f0c --wait"
+    )
+    why = {"id": "6f0d", "verdict": "undecided", "stage": "unknown", "note": "time ran out"}
+    body = {"code": "ensemble.undecided", "explanation": {**why, "links": ["self"]}}
+    error = error_for(409, {"errors": [body]})
+    assert failures.exit_status(error) == 1
+    assert failures.sentence(error).splitlines() == [
+        "undecided [unknown]  time ran out",
+        "explanation 6f0d",
+    ]
+
+
 @pytest.mark.parametrize(
     ("item", "said"),
     [

@@ -18,6 +18,7 @@ from moorage.engine.joint.cost import cost, satisfies
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.engine.joint.problem_index import ProblemIndex
 from moorage.engine.joint.verify import verify
+from moorage.http.process_queue import NoAnswer
 from moorage.policies.primitives import Apart
 from moorage.solver import cpsat
 from moorage.solver.cpsat import CpSat
@@ -127,6 +128,18 @@ def test_a_full_pool_without_any_answer_is_busy() -> None:
     problem = misshapen().problem
     with pytest.raises(Busy):
         Portfolio(Full()).solve(problem, time_limit=LIMIT, seed=0)
+
+
+class Lost:
+    """A pool whose process ended over the problem."""
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        raise NoAnswer("the solver process ended before its answer")
+
+
+def test_what_a_process_gives_no_answer_to_is_unknown() -> None:
+    found = Portfolio(Lost()).solve(misshapen().problem, time_limit=LIMIT, seed=0)
+    assert (found.verdict, found.hosts, found.ended) == (Verdict.UNKNOWN, None, SolveEnd.BUSY)
 
 
 @pytest.mark.parametrize("solver", [Greedy(), CpSat(), Portfolio(CpSat())])

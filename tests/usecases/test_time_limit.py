@@ -289,7 +289,8 @@ def test_a_search_that_ends_too_late_for_its_commit_writes_nothing(
     service, solver = hand
     service.env = replace(service.env, solver=Late(solver, service.env.stopwatch))
     answer = service.call("POST", "/ensembles", ensemble(2, 1))
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.status_code == 409, answer.text
+    assert answer.json["errors"][0]["code"] == "ensemble.undecided"
     assert service.call("GET", "/ensembles").json["ensembles"] == []
 
 

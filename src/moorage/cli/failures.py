@@ -39,7 +39,7 @@ def exit_status(error: Exception) -> int:
 
 def sentence(error: Exception) -> str:
     """The message on one line (an infeasible answer: two)."""
-    if isinstance(error, errors.Infeasible) and error.explanation:
+    if isinstance(error, errors.Infeasible | errors.Undecided) and error.explanation:
         return _infeasible(error)
     if isinstance(error, errors.DescriptionMismatch):
         return _mismatch(error)
@@ -63,7 +63,7 @@ def _quota(error: errors.QuotaExceeded) -> str:
     return "\n".join(lines)
 
 
-def _infeasible(error: errors.Infeasible) -> str:
+def _infeasible(error: errors.Infeasible | errors.Undecided) -> str:
     if isinstance(error, errors.SeriesInfeasible):
         from moorage.cli.series_text import refused
 
@@ -74,17 +74,13 @@ def _infeasible(error: errors.Infeasible) -> str:
     return "\n".join([explained(error.explanation), *_kept(error)])
 
 
-def _kept(error: errors.Infeasible) -> list[str]:
+def _kept(error: errors.Infeasible | errors.Undecided) -> list[str]:
     """The id of the stored explanation; empty after a dry run."""
     if not error.explanation.get("links"):
         return []
     id_ = error.explanation["id"]
-    follows = "   more follows: moorage explanation show {0} --wait" if _pending(error) else ""
-    return [f"explanation {id_}{follows.format(id_)}"]
-
-
-def _pending(error: errors.Infeasible) -> bool:
-    return bool(error.explanation.get("pending"))
+    follows = f"   more follows: moorage explanation show {id_} --wait"
+    return [f"explanation {id_}{follows if error.explanation.get('pending') else ''}"]
 
 
 def body(error: Exception) -> object:

@@ -168,12 +168,23 @@ class Busy(ApiError):
     """Try again later (503), or with fewer requests at once (429)."""
 
 
+class Undecided(Busy):
+    """Time ran out before a placement was found, or a proof that there is none (409)."""
+
+    @property
+    def explanation(self) -> Mapping[str, Any]:
+        """The explanation as the API gave it: its verdict is `undecided`."""
+        found = self.error.get("explanation")
+        return found if isinstance(found, dict) else {}
+
+
 class ServerFault(ApiError):
     """The service has failed (500)."""
 
 
 _BY_CODE: Final[Mapping[str, type[ApiError]]] = {
     "ensemble.infeasible": Infeasible,
+    "ensemble.undecided": Undecided,
     "ensemble.name_taken": NameTaken,
     "ensemble.concurrent_update": Stale,
     "ensemble.precondition_failed": Stale,

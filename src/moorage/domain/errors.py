@@ -33,6 +33,7 @@
     │   ├── PlaceLeft                 a server would leave the place of a decision
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
+        ├── Undecided                 ... or with more time: neither placed nor refused
         └── Unavailable               ... when an operator has mended the disk or the database
 
 Errors carry data, never an HTTP status: each dialect owns one table from error to
@@ -473,6 +474,19 @@ class Busy(MoorageError):
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class Undecided(Busy):
+    """Time ran out before a placement was found, or a proof that there is none.
+
+    `explanation` is of verdict `undecided` (see `domain.explain`); `stored`: whether it can be read
+    again by its id.
+    """
+
+    def __init__(self, message: str, *, explanation: object, stored: bool) -> None:
+        super().__init__(message, retry_after=5)
+        self.explanation = explanation
+        self.stored = stored
 
 
 class TooManyRequests(Busy):

@@ -42,6 +42,10 @@ _CREDENTIALS: Final = struct.Struct("3i")
 _ROOT: Final = 0
 
 
+class NoAnswer(Busy):
+    """No process became free in time, or the one that had the request gave no answer."""
+
+
 class WrongUser(Exception):
     """The process at the other end runs as another user."""
 
@@ -72,8 +76,9 @@ class ProcessPool:
         hand over what it has. `interim` gets what it sends before its answer.
 
         Raises:
-            Busy: the queue is full, no process became free in time, or the one that had the
-                request died or did not answer.
+            NoAnswer: no process became free in time, or the one that had the request died or did
+                not answer.
+            Busy: the queue is full, or no process serves it.
             Failed: the process met an error of its own.
         """
         connection = self._turn(until)
@@ -84,7 +89,7 @@ class ProcessPool:
             word = INTERIM
             while word == INTERIM:
                 if not connection.poll(max(late - time.monotonic(), 0)):
-                    raise Busy(f"the {self.kind} went past its time limit", retry_after=5)
+                    raise NoAnswer(f"the {self.kind} went past its time limit", retry_after=5)
                 word = connection.recv_bytes(LONGEST_MESSAGE)
                 if word == INTERIM:
                     interim(connection.recv_bytes(LONGEST_MESSAGE))
@@ -92,7 +97,8 @@ class ProcessPool:
                 raise ProcessFailed(f"the {self.kind} process failed; its log says more")
             return connection.recv_bytes(LONGEST_MESSAGE)
         except (EOFError, OSError) as error:
-            raise Busy(f"the {self.kind} process ended before its answer", retry_after=2) from error
+            ended = f"the {self.kind} process ended before its answer"
+            raise NoAnswer(ended, retry_after=2) from error
         finally:
             connection.close()
 
@@ -131,7 +137,7 @@ class ProcessPool:
                 connection.close()
                 continue
             connection.close()
-            raise Busy(f"no {self.kind} became free in time", retry_after=2)
+            raise NoAnswer(f"no {self.kind} became free in time", retry_after=2)
 
 
 def new_address(kind: str) -> str:

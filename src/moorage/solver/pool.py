@@ -35,8 +35,9 @@ class PoolSolver:
         """The pool's answer.
 
         Raises:
-            Busy: the queue is full, no process became free in time, or the one that had the
-                problem died or went past its limit.
+            NoAnswer: no process became free in time, or the one that had the problem died or went
+                past its limit.
+            Busy: the queue is full, or no process serves it.
             Failed: the solver itself failed.
         """
         until = time.monotonic() + time_limit / SECOND

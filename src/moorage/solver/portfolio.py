@@ -15,6 +15,7 @@ from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
 from moorage.engine.joint.problem import Verdict
+from moorage.http.process_queue import NoAnswer
 from moorage.solver.greedy import IMPROVING, Greedy
 from moorage.solver.strategies import better
 
@@ -36,7 +37,7 @@ class Portfolio:
         """The best placement found within the limit; `infeasible` only when proved.
 
         Raises:
-            Busy: no greedy answer, and the exact solver cannot take the problem now.
+            Busy: no greedy answer, and the exact solver's queue is full.
         """
         with search_progress.one_search():
             return self._solve(problem, time_limit, seed)
@@ -51,6 +52,9 @@ class Portfolio:
             return _ended(quick, started)
         try:
             exact = self.exact.solve(problem, time_limit=left, seed=seed)
+        except NoAnswer:
+            # What a process does not answer in its time is as unknown as what it cannot decide.
+            return _ended(quick, started, SolveEnd.BUSY)
         except Busy:
             # A valid answer that might be improved is better than none; its bound says so.
             if quick.verdict is not Verdict.FEASIBLE:

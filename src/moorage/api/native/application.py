@@ -32,6 +32,7 @@ from moorage.domain.errors import (
     NotFound,
     ProviderConflict,
     QuotaExceeded,
+    Undecided,
 )
 from moorage.http.falcon_stream import send
 from moorage.http.negotiation import JSON_TYPE, media_type
@@ -294,7 +295,7 @@ def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params
     resp.status = falcon.code_to_http_status(operator_error.errors[0].status)
     resp.content_type = falcon.MEDIA_JSON
     resp.data = ENCODER.encode(operator_error)
-    if isinstance(error, Busy):
+    if isinstance(error, Busy) and not isinstance(error, Undecided):
         resp.set_header("Retry-After", str(error.retry_after))
     if operator_error.errors[0].status == errors.NOT_ACCEPTABLE:
         resp.set_header("OpenStack-API-Maximum-Version", str(protocol.HISTORY.maximum))

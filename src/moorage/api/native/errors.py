@@ -13,7 +13,13 @@ from moorage.api.native.explanations import explanation_view
 from moorage.api.native.formats import wall
 from moorage.api.native.policies import violations_view
 from moorage.domain import errors
-from moorage.domain.errors import Infeasible, MoorageError, QuotaExceeded, SeriesInfeasible
+from moorage.domain.errors import (
+    Infeasible,
+    MoorageError,
+    QuotaExceeded,
+    SeriesInfeasible,
+    Undecided,
+)
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import format_duration, format_instant
@@ -164,6 +170,13 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             "No placement meets the request",
             "Read the explanation: its relaxations were each solved and fit. See "
             "[Refusals and explanations](../guide/refused.md).",
+        ),
+        errors.Undecided: Rule(
+            409,
+            "undecided",
+            "Neither placed nor refused in time",
+            "Ask with a longer `time_limit`, or for fewer members at once. Nothing was written but "
+            "the explanation.",
         ),
         errors.SeriesInfeasible: Rule(
             409,
@@ -377,6 +390,9 @@ def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
         if operator:
             detail = refused_because(error.explanation, exact=True)
             found = msgspec.structs.replace(found, detail=detail)
+        found = _explained(call, found, error.explanation, stored=error.stored)
+    if call is not None and isinstance(error, Undecided):
+        assert isinstance(error.explanation, Explanation)
         found = _explained(call, found, error.explanation, stored=error.stored)
     if call is not None and isinstance(error, QuotaExceeded) and error.explanation is not None:
         assert isinstance(error.explanation, Explanation)

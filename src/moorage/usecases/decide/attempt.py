@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline, search_progress
+from moorage.domain.deadline import TimeExpired
 from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import SECOND
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.errors import (
+        Busy,
         CapacityExceeded,
         ConstraintViolated,
         MoorageError,
@@ -166,6 +168,14 @@ class AttemptMaker:
             attempt.result,
             attempt.observation,
             dry_run=self.dry_run,
+        )
+
+    def unanswered(self, busy: Busy) -> Busy:
+        """The error of a request without an answer; if time ran out, the client is told that."""
+        if not (isinstance(busy, TimeExpired) and self.proposal.hooks.reader.client_reads):
+            return busy
+        return self.env.strategies.undecided(
+            self.env, self.proposal, self.identity, self._plan.unsolved, dry_run=self.dry_run
         )
 
     def _hurried(self) -> DecideEnvironment:

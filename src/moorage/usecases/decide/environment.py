@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.errors import Infeasible
+    from moorage.domain.errors import Infeasible, Undecided
     from moorage.usecases.decide.decision import DecisionBasis
     from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.search import SearchContext
@@ -72,6 +72,21 @@ class ExplainsRefusal(Protocol):
         """The error, with the reasons; they are stored if a client may read them later."""
 
 
+class TellsUndecided(Protocol):
+    """Makes the error of a request whose time ran out before a placement or a proof."""
+
+    def __call__(
+        self,
+        env: DecideEnvironment,
+        proposal: Proposal,
+        identity: RequestIdentity,
+        unsolved: SearchResult | None,
+        *,
+        dry_run: bool,
+    ) -> Undecided:
+        """The error, with an explanation; `unsolved` is its problem, if it was stated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Strategies:
     """The strategies of a process for requests that do not fit by themselves."""
@@ -80,6 +95,7 @@ class Strategies:
     """In the order in which they are tried: those that cost others least come first."""
     restore: RestoresEnds
     explain: ExplainsRefusal
+    undecided: TellsUndecided
 
 
 @dataclass(frozen=True, slots=True)

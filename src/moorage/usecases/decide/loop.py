@@ -143,8 +143,9 @@ def run_decision(
         LimitExceeded: the hold, or the project's held places.
         QuotaExceeded: the priority, or the held places.
         HoldExpired: the hold that is to be kept has lapsed meanwhile.
-        Busy: time ran out before a placement or a proof, the write lock was not obtained, or there
-            were too many conflicts.
+        Undecided: time ran out before a placement or a proof.
+        Busy: a queue is full, the write lock was not obtained, or there were too many conflicts; or
+            time ran out, and no client reads that.
         StaleGeneration, ConsumerConflict: reading again would not help.
         ConcurrentUpdate: the ensemble or its decision changed, and `must_know` says so.
         WrongState: the ensemble's places belong to a lease, and the proposal is not that lease's.
@@ -277,7 +278,7 @@ class _Loop(Generic[T]):
         except Busy as busy:
             # A search that is too long to be made alone is tried again with the full time limit.
             more = self._alone and self._budget.pause()
-            self._alone, problem = False, None if more else busy
+            self._alone, problem = False, None if more else maker.unanswered(busy)
         except MoorageError as error:
             problem = error
         else:

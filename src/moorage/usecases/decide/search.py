@@ -167,6 +167,8 @@ class SearchContext:
     """Searches for another proposal by all strategies."""
     busy: frozenset[str] = frozenset()
     """UUIDs of contended hosts: concurrent commits on them caused conflicts."""
+    unsolved: SearchResult | None = None
+    """The problem of the unchanged request, as it was stated last."""
     _searches: dict[Hashable, Search] = field(default_factory=dict)
 
     def search(self, *key: Hashable) -> Search:

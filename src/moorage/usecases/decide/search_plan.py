@@ -79,7 +79,7 @@ class PlaceUnaided:
         for number, anew in enumerate(context.proposal.selections):
             request = context.request(anew, observation)
             stated, _ = context.state_problem(request, observation, observation.snapshot)
-            stated = replace(stated, plain=True)
+            stated = context.unsolved = replace(stated, plain=True)
             if stated.clash:
                 yield stated
                 continue
@@ -105,6 +105,11 @@ class SearchPlan:
     def allow(self, time_limit: Duration) -> None:
         """Set the time limit of further searches."""
         self._context.time_limit = time_limit
+
+    @property
+    def unsolved(self) -> SearchResult | None:
+        """The problem of the unchanged request, as it was stated last; None: it was not yet."""
+        return self._context.unsolved
 
     def search(
         self, observation: Observation, *, without_concessions: bool = False

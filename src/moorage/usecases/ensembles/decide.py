@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible, Undecided
 from moorage.domain.explain import Explanation
 from moorage.usecases.decide.loop import (
     DecisionFlow,
@@ -116,7 +116,7 @@ def judge_feasibility(
 
     Raises:
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
-        Busy: time ran out before a placement or a proof.
+        Busy: a queue is full.
     """
     identity = RequestIdentity(env.ids.uuid(), explained=True)
     ensemble = described_ensemble(env, caller, description, identity)
@@ -128,7 +128,7 @@ def judge_feasibility(
     )
     try:
         settled = decide_proposal(env, proposal, options, identity, dry_run=True)
-    except Infeasible as error:
+    except (Infeasible, Undecided) as error:
         found = error.explanation
         assert isinstance(found, Explanation)
         return FeasibilityResult(

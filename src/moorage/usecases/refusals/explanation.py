@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from moorage.domain import deadline
 from moorage.domain.changes import Changeset, PutExplanation
 from moorage.domain.deadline import TimeExpired
-from moorage.domain.errors import Infeasible, NotFound
-from moorage.domain.explain import Explanation, RefusedRequest, Stage
+from moorage.domain.errors import Busy, Infeasible, NotFound, Unavailable
+from moorage.domain.explain import UNFINISHED, Explanation, RefusedRequest, Stage
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle
 from moorage.engine.explain.elements import on_empty_hosts
@@ -63,11 +63,11 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
 ) -> Infeasible:
     """The error of a refused request, with its explanation.
 
-    If `stored`, the explanation is committed with the request; else only the error has it. An event
-    reports it, unless `silent`.
+    If `stored`, the explanation is committed with the request; else only the error has it, and so
+    it is where the ledger takes no writes now. An event reports it, unless `silent`.
 
     Raises:
-        Busy: the write lock was not obtained in time.
+        Busy: see `keep_explanation`.
     """
     if stored:
         change = PutExplanation(
@@ -80,8 +80,7 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
             asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
             silent=silent,
         )
-        with deadline.at_least(deadline.COMMITTING):
-            env.store.commit(Changeset((change,)))
+        stored = keep_explanation(env, change)
         _log.info(
             "no placement for ensemble %s of project %s: stage %s, explanation %s",
             ensemble.id,
@@ -89,7 +88,30 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
             explanation.stage,
             explanation.id,
         )
+    if not stored and explanation.pending_until is not None:
+        # What is found later could not be read.
+        explanation = replace(explanation, note=UNFINISHED, pending_until=None)
     return _infeasible(explanation, stored=stored)
+
+
+def keep_explanation(env: Environment, change: PutExplanation) -> bool:
+    """Store an explanation; False if others have the write lock for so long that it is not stored.
+
+    An answer is worth more than its record.
+
+    Raises:
+        Busy: the request only asked for an explanation.
+        Unavailable: the ledger cannot be written.
+    """
+    try:
+        with deadline.at_least(deadline.COMMITTING):
+            env.store.commit(Changeset((change,)))
+    except Busy as busy:
+        if change.silent or isinstance(busy, Unavailable):
+            raise
+        _log.warning("explanation %s is not stored: %s", change.explanation.id, busy)
+        return False
+    return True
 
 
 def answer_once(  # noqa: PLR0913 - a request, and how it is answered
