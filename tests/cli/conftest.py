@@ -61,7 +61,12 @@ class Cli:
 def clean(state: Path) -> dict[str, str]:
     """An environment that knows no other service."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "MOORAGE_"))}
-    return kept | {"XDG_STATE_HOME": str(state), "COLUMNS": "100", "NO_COLOR": "1"}
+    return kept | {
+        "XDG_STATE_HOME": str(state),
+        "XDG_CONFIG_HOME": str(state / "config"),
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+    }
 
 
 @pytest.fixture(autouse=True)

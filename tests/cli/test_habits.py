@@ -221,5 +221,51 @@ def test_a_change_of_a_list_is_told_in_words(sim: Any, tmp_path: Path) -> None:
 def test_a_member_without_its_number_is_refused_with_an_example(sim: Any, shop: str) -> None:
     told = sim("claim", "create", shop, "web", "--flavor", "m1.small")
     assert told.status == 1
-    assert "not a member such as db[0]: 'web'" in told.err
+    assert "not a member: 'web'; write a role and a number, such as 'db[0]'" in told.err
     assert "Expected" not in sim("claim", "create", shop, "w", "--flavor", "m1.small").err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("member", "remove", "{}", "web[7]"),
+            "no member web[7]: role web has 2 members, web[0] to web[1]",
+        ),
+        (
+            ("claim", "create", "{}", "webb[0]", "--flavor", "m1.small"),
+            "no role webb; did you mean web?",
+        ),
+        (("member", "remove", "{}", "cache[0]"), "no role cache; its roles: web"),
+    ],
+)
+def test_a_member_that_is_not_there_is_answered_with_those_that_are(
+    words: tuple[str, ...], told: str, sim: Any, shop: str
+) -> None:
+    answer = sim(*(word.format(shop) for word in words))
+    assert answer.status == 6
+    assert told in answer.err
+
+
+def test_a_server_larger_than_every_host_is_told_the_largest(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    file.write_text("{name: large, members: [{name: a, resources: {VCPU: 64}}]}", encoding="utf-8")
+    told = sim.as_tenant("project-a")("ensemble", "create", str(file))
+    assert told.status == 3
+    assert "the largest host gives one server 16 VCPU" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "has", "use"),
+    [
+        (("--token", "ann:p1", "ensemble", "list"), "none", "--project p1 --role reader"),
+        (("--project", "p1", "fleet", "show"), "member", "--project p1 --role admin"),
+    ],
+)
+def test_noauth2_says_where_roles_come_from(
+    words: tuple[str, ...], has: str, use: str, sim: Any
+) -> None:
+    told = sim(*words)
+    assert told.status == 5
+    assert f"your roles ({has}) do not meet the rule" in told.err
+    assert f"its header X-Roles says: moorage {use} ..." in told.err

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from moorage.client import registry
 from moorage.client.registry import Registration
@@ -70,3 +71,43 @@ def test_the_state_directory_follows_xdg(tmp_path: Path) -> None:
     named = registry.state_directory({"XDG_STATE_HOME": str(tmp_path)})
     assert named == tmp_path / "moorage" / "sims"
     assert registry.state_directory({}) == Path.home() / ".local/state/moorage/sims"
+
+
+def test_running_simulations_are_clouds_of_openstack(tmp_path: Path) -> None:
+    environment = {"XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    state = registry.state_directory(environment)
+    clouds = tmp_path / "config" / "openstack" / "clouds.yaml"
+    registry.write(state, registered(os.getpid()))
+    assert registry.publish(environment) is None
+    assert clouds.stat().st_mode & 0o777 == 0o600
+    one = registered(os.getpid())
+    assert yaml.safe_load(clouds.read_text()) == {
+        "clouds": {
+            one.name: {
+                "auth_type": "admin_token",
+                "auth": {"endpoint": one.endpoint, "token": one.token},
+            }
+        }
+    }
+    registry.forget(state, one.name)
+    assert registry.publish(environment) is None
+    assert not clouds.exists()
+
+
+@pytest.mark.parametrize("theirs", ["clouds: {prod: {}}\n", "", "\xff"])
+def test_a_clouds_yaml_of_the_user_is_never_written(tmp_path: Path, theirs: str) -> None:
+    environment = {"XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    state = registry.state_directory(environment)
+    clouds = tmp_path / "config" / "openstack" / "clouds.yaml"
+    clouds.parent.mkdir(parents=True)
+    clouds.write_text(theirs, encoding="latin-1")
+    one = registered(os.getpid())
+    registry.write(state, one)
+    named = registry.publish(environment)
+    assert named is not None
+    assert list(yaml.safe_load(named.read_text())["clouds"]) == [one.name]
+    assert clouds.read_text(encoding="latin-1") == theirs
+    registry.forget(state, one.name)
+    assert registry.publish(environment) is None
+    assert not named.exists()
+    assert clouds.read_text(encoding="latin-1") == theirs

@@ -40,7 +40,7 @@ class Create(Command):
     """
     options = (
         ENSEMBLE,
-        Option("member", metavar="MEMBER", help="such as db[0]"),
+        Option("member", metavar="MEMBER", help="such as 'db[0]', quoted for the shell"),
         Option("--flavor", help="the server's flavor; a slice, volume or port has none"),
         Option("--image", help="the server's image; a slice, volume or port has none"),
         Repeated("--network", help="the server's network; repeatable"),

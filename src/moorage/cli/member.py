@@ -129,7 +129,7 @@ class Remove(Command):
 
     options = (
         ENSEMBLE,
-        Option("member", metavar="MEMBER", help="such as db[1]"),
+        Option("member", metavar="MEMBER", help="such as 'db[1]', quoted for the shell"),
         Flag("--keep-resources", "leave them booked"),
     )
 

@@ -24,7 +24,11 @@ class Create(Booting):
         moorage server create shop 'db[0]'
         moorage server create shop 'db[0]' --image debian-13 --network shop-net
     """
-    options = (ENSEMBLE, Option("member", metavar="MEMBER", help="such as db[0]"), boot_arguments)
+    options = (
+        ENSEMBLE,
+        Option("member", metavar="MEMBER", help="such as 'db[0]', quoted for the shell"),
+        boot_arguments,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         return self.booted(args, members=frozenset({args.member}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
@@ -129,6 +130,7 @@ class Start(Command):
         except BaseException:
             sim_process.discard(directory)
             raise
+        clouds = registry.publish(os.environ)
         body = {
             "simulation": {
                 "name": name,
@@ -146,6 +148,8 @@ class Start(Command):
             f" its clock shows {format_instant(now)}{stands}\n"
             f"to use it: export OS_CLOUD={name}"
         )
+        if clouds is not None:
+            said += f"; with openstack also: export OS_CLIENT_CONFIG_FILE={quote(str(clouds))}"
         return Shown(body, said)
 
 
@@ -168,6 +172,7 @@ class Stop(Command):
         if registry.alive(found):
             sim_process.end(found.pid)
         registry.forget(state, found.name)
+        registry.publish(os.environ)
         sim_process.discard(Path(found.directory))
         return Shown({"stopped": found.name}, f"stopped {found.name}")
 
@@ -199,6 +204,7 @@ class Resume(Command):
         directory = Path(found.directory)
         started = sim_process.resume(directory, port=args.port, terminal=self.app.stderr)
         registry.write(state, started.registration(wanted, found.fleet))
+        registry.publish(os.environ)
         with connect(started.access) as client:
             now = str(client.simulation.clock().value["now"])
         body = {

@@ -17,7 +17,7 @@ import msgspec
 from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _STARTED: Final = 19
@@ -119,6 +119,53 @@ def read(directory: Path, name: str) -> Registration | None:
 def forget(directory: Path, name: str) -> None:
     """Remove a registration, if there is one."""
     (directory / f"{name}.json").unlink(missing_ok=True)
+
+
+_OURS: Final = "# Written by `moorage sim`: its running simulations, and nothing else.\n"
+"""The first line of a `clouds.yaml` that may be rewritten and removed."""
+
+
+def publish(environment: Mapping[str, str]) -> Path | None:
+    """Write the running simulations to a `clouds.yaml`, so that `openstack` knows them, too.
+
+    It is the user's where that is not there, or is ours; with simulations no more it is removed. A
+    file of the user's stays as it is. Then it is one in the state directory, whose path is
+    returned: `OS_CLIENT_CONFIG_FILE` names it.
+    """
+    state = state_directory(environment)
+    config = environment.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    usual, own = Path(config) / "openstack" / "clouds.yaml", state / "clouds.yaml"
+    found = list(running(state))
+    try:
+        foreign = usual.exists() and not usual.read_text(encoding="utf-8").startswith(_OURS)
+        if not foreign:
+            own.unlink(missing_ok=True)
+            _write_clouds(usual, found)
+            return None
+    except (OSError, ValueError):
+        pass  # it cannot be read or written: as one that is not ours
+    _write_clouds(own, found)
+    return own if found else None
+
+
+def _write_clouds(path: Path, found: Sequence[Registration]) -> None:
+    if not found:
+        path.unlink(missing_ok=True)
+        return
+    clouds = {
+        one.name: {
+            "auth_type": "admin_token",
+            "auth": {"endpoint": one.endpoint, "token": one.token},
+        }
+        for one in found
+    }
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.touch(mode=0o600)
+    # JSON is YAML, and needs no library.
+    text = msgspec.json.format(msgspec.json.encode({"clouds": clouds}), indent=2).decode()
+    fresh.write_text(f"{_OURS}{text}\n", encoding="utf-8")
+    fresh.replace(path)
 
 
 def registrations(directory: Path) -> Iterator[Registration]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.role_paths import is_within, names_above
+from moorage.domain.words import counted, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -64,7 +65,9 @@ class MemberName:
         """
         match = _MEMBER.fullmatch(text)
         if match is None:
-            raise InvalidDescription(f"not a member such as db[0]: {text!r}", path="member")
+            raise InvalidDescription(
+                f"not a member: {text!r}; write a role and a number, such as 'db[0]'", path="member"
+            )
         return cls(match["role"], int(match["index"]))
 
 
@@ -332,7 +335,9 @@ class Ensemble:
         """
         role = self._role_of.get(name)
         if role is None:
-            raise NotFound("role", name)
+            known = ", ".join(self._role_of) or "none"
+            hint = did_you_mean(name, self._role_of) or f"; its roles: {known}"
+            raise NotFound("role", name, hint)
         return role
 
     def role_of(self, name: MemberName) -> Role:
@@ -375,7 +380,12 @@ class Ensemble:
         """
         member = self._member_of.get(name)
         if member is None:
-            raise NotFound("member", str(name))
+            self.role(name.role)
+            there = [str(one.name) for one in self.members if one.name.role == name.role]
+            last = f" to {there[-1]}" if len(there) > 1 else ""
+            few = f", {there[0]}{last}" if there else ""
+            hint = f": role {name.role} has {counted(len(there), 'member')}{few}"
+            raise NotFound("member", str(name), hint)
         return member
 
     def count(self, role: str) -> int:

@@ -130,10 +130,10 @@ class Contradiction(InvalidDescription):
 
 
 class NotFound(MoorageError):
-    """The addressed record does not exist, or the caller may not see it."""
+    """The addressed record does not exist, or the caller may not see it; `hint`: what does."""
 
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"no {kind} {name}")
+    def __init__(self, kind: str, name: str, hint: str = "") -> None:
+        super().__init__(f"no {kind} {name}{hint}")
         self.kind = kind
         self.name = name
 

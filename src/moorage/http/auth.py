@@ -73,4 +73,5 @@ def noauth2(environ: Environ, request_id: str) -> Caller | None:
         roles=roles,
         request_id=request_id,
         project_scoped=not in_system,
+        believed=True,
     )

@@ -47,6 +47,8 @@ class Caller:
     """Whether the roles are roles in a project, not in the system or a domain."""
     as_operator: bool = False
     """Whether an access rule makes the caller an operator in this request, whatever its roles."""
+    believed: bool = False
+    """Whether the roles are what the request says itself (`noauth2`)."""
 
     @property
     def operator(self) -> bool:

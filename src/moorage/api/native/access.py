@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
+from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -47,7 +48,14 @@ _WHOSE: Final = MappingProxyType(
 def unmet(rule: str, caller: Caller, whose: str) -> str:
     """What a caller is told whose roles do not meet a rule; `whose` are roles that would do."""
     has = ", ".join(sorted(caller.roles)) or "none"
-    return f"your roles ({has}) do not meet the rule {rule}: by default it takes {whose}"
+    said = f"your roles ({has}) do not meet the rule {rule}: by default it takes {whose}"
+    if not caller.believed:
+        return said
+    role = whose.partition(" ")[0].rstrip(",")
+    return (
+        f"{said}; with noauth2 a caller has the roles that its header X-Roles says:"
+        f" moorage --project {quote(caller.project_id)} --role {role} ..."
+    )
 
 
 def permit(judge: access_rules.Access, access: Access, rule: str, caller: Caller) -> Caller:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.domain.ensembles import MemberName
 from moorage.domain.explain import Element, Fact
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.engine.explain.conflict_classes import groups_key
 from moorage.engine.explain.domain_facts import domains_with_too_little, domains_without_room
 from moorage.engine.explain.elements import DEVICES, elements, without_elements
 from moorage.engine.explain.hosts_by_element import narrowing_facts
-from moorage.engine.explain.member_hosts import UsableHosts, described
+from moorage.engine.explain.member_hosts import UsableHosts, described, giver_of
 from moorage.policies.levels import domains_text, members_text
 from moorage.policies.primitives import (
     Apart,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.ensembles import Role
     from moorage.engine.joint.build import BuiltProblem
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -130,7 +131,22 @@ class _Lacking:
             if Element(DEVICES, role) in self.core:
                 where = f"hosts that serve all of one {role}"
             usable = Fact(where, 0, 1)
-            yield from scarce or (usable,)
+            yield from scarce or (*self._largest_hosts(role), usable)
+
+    def _largest_hosts(self, role: str) -> Iterator[Fact]:
+        """What the largest host gives one member of a class of which no host has enough."""
+        terrain, hosts = self.built.terrain, self.built.of_kind
+        asked = self.built.request.role_of(described(MemberName(role, 0)))
+        plain = not asked.alternatives and terrain.devices is None
+        if not plain or giver_of(asked) != "host" or not hosts.any():
+            return
+        for k, name in enumerate(terrain.classes):
+            amount = asked.resources.get(name, 0)
+            if name not in self.binding.get(role, ()):
+                continue
+            most = int(np.minimum(terrain.capacity[hosts, k], terrain.max_unit[hosts, k]).max())
+            if most < amount:
+                yield Fact(f"the largest host gives one server {most} {name}", None)
 
     def _too_few_devices(self, role: str, count: int) -> Iterator[Fact]:
         """Fewer providers have room for a group of a role than there are members."""
