@@ -13,9 +13,11 @@ import yaml
 from tests.minicloud.cloud import Cloud
 from tests.minicloud.layout import ours
 from tests.minicloud.tenant import Operator, Refused, Tenant, eventually
+from tests.minicloud.test_hints import restarted
 
 GROUPS = "/os-server-groups"
 APIS = ("nova", "moorage")
+V = "2.64"
 
 
 class Api:
@@ -229,3 +231,33 @@ def test_servers_join_as_they_come(operator: Operator, demo: Tenant, both: list[
     operator.nova.migrate_server(others[0])
     eventually(lambda: demo.status(others[0]) == "ACTIVE", "it stays")
     assert len(set(map(operator.host, [again, *others]))) == 3
+
+
+def test_one_endpoint_has_the_groups_of_both(
+    cloud: Cloud, operator: Operator, demo: Tenant, both: list[Api]
+) -> None:
+    """With the option `server_groups` of the filter in nova-api."""
+    nova, moorage = both
+    _, made = nova.ask("POST", GROUPS, {"server_group": {"name": "own", "policy": "affinity"}}, V)
+    paste = cloud.layout.folder("nova") / "api-paste.ini"
+    kept = paste.read_text()
+    door = f"server_groups = {cloud.layout.url('moorage', '/compute/v2.1')}\n"
+    try:
+        paste.write_text(kept + door)
+        restarted(cloud)
+        assert nova.run("create", "--policy", "anti-affinity", "web")[0] == 0
+        status, listed = nova.run("list", "-f", "json")
+        assert (status, sorted(one["Name"] for one in listed)) == (0, ["own", "web"])
+        assert [one["Name"] for one in moorage.run("list", "-f", "json")[1]] == ["web"]
+        _, shown = nova.run("show", "web", "-f", "json")
+        servers = [demo.boot("m1.small", hints={"group": shown["id"]})[0] for _ in range(2)]
+        servers += demo.boot("m1.small", hints={"group": made["server_group"]["id"]})
+        demo.built(*servers)
+        assert operator.host(servers[0]) != operator.host(servers[1])
+        _, shown = nova.run("show", "web", "-f", "json")
+        assert sorted(shown["members"]) == sorted(servers[:2])
+        assert nova.run("delete", "web", "own")[0] == 0
+        assert nova.run("list", "-f", "json") == (0, [])
+    finally:
+        paste.write_text(kept)
+        restarted(cloud)

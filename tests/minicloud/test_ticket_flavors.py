@@ -79,6 +79,18 @@ def test_twelve_builds_for_ten_places(operator: Operator, demo: Tenant) -> None:
     assert {one["server_id"] for one in demo.members(held["ensemble"]).values()} == set(active)
 
 
+def test_one_request_for_more_servers_than_places_builds_none(demo: Tenant) -> None:
+    """Nova's `min_count` is about quotas alone: its scheduler places all or none."""
+    held = demo.hold(DB)
+    flavor = flavor_of(demo, held)
+    servers = demo.boot(flavor, min_count=3, max_count=4)
+    demo.built(*servers, expected="ERROR")
+    assert len(servers) == 4
+    held_again = {one["status"] for one in demo.members(held["ensemble"]).values()}
+    assert held_again == {"held"}
+    demo.built(*demo.boot(flavor, min_count=3, max_count=3))
+
+
 def test_who_presents_nothing_never_gets_a_held_place(operator: Operator, demo: Tenant) -> None:
     # Three of sixteen GB fit on each of three hosts.
     held = demo.hold({"name": "all", "count": 9, "flavor": "m1.xlarge"})

@@ -9,6 +9,8 @@ It stands in nova-api's pipeline between `authtoken` and `keystonecontext` (api-
     failure_mode = refuse
     # seconds for each request to Moorage
     timeout = 10
+    # only where clients shall find Moorage's server groups at nova-api, beside Nova's own
+    server_groups = http://controller:8778/compute/v2.1
 
 A request that creates a server names its place with `--hint moorage=<ensemble>`,
 `<ensemble>/<role>` or `<ensemble>/<role>[i]`, with `--hint group=<the ensemble's id>`, or with the

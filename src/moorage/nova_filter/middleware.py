@@ -23,6 +23,7 @@ from moorage.nova_filter.hints import (
 )
 from moorage.nova_filter.native_api import NativeApi, Unanswered
 from moorage.nova_filter.places import claimed_place
+from moorage.nova_filter.server_groups import DoorClosed, GroupDoor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,6 +39,10 @@ GLOBAL_ID: Final = "openstack.global_request_id"
 LONGEST: Final = 8 * 1024 * 1024
 """Bytes of a body that is read; nova-api refuses longer ones itself."""
 _ACTION: Final = re.compile(r"/servers/([0-9a-fA-F-]{36})/action(\.json)?/?\Z")
+_GROUPS: Final = "/os-server-groups"
+_NO_CONTENT: Final = 204
+_MOVES: Final = {"os-migrateLive", "migrate", "evacuate", "unshelve"}
+"""Actions that may name the host to which they move a server."""
 _CREATE: Final = re.compile(r"/(servers|os-volumes_boot)(\.json)?/?\Z")
 _OVERRULED: Final = {METADATA, STACK}
 """What names a place only for requests that do not present a claim already."""
@@ -53,15 +58,18 @@ def filter_factory(_global: Mapping[str, str], **local: str) -> Callable[[Applic
         ValueError: an option is missing, unknown or malformed.
     """
     endpoint, mode = local.pop("endpoint", ""), local.pop("failure_mode", "refuse")
+    groups = local.pop("server_groups", "")
     timeout = float(local.pop("timeout", "10"))
     if not endpoint.startswith(("http://", "https://")):
         raise ValueError("filter:moorage needs endpoint, the URL of Moorage's native API")
+    if groups and not groups.startswith(("http://", "https://")):
+        raise ValueError("filter:moorage: server_groups must be the URL of Moorage's compute API")
     if mode not in {"refuse", "ordinary"}:
         raise ValueError(f"filter:moorage: failure_mode must be refuse or ordinary, not {mode!r}")
     if local:
         raise ValueError(f"filter:moorage: unknown options: {', '.join(sorted(local))}")
     return lambda application: HintFilter(
-        application, endpoint.rstrip("/"), timeout, refuse=mode == "refuse"
+        application, endpoint.rstrip("/"), timeout, groups.rstrip("/"), refuse=mode == "refuse"
     )
 
 
@@ -69,20 +77,51 @@ class HintFilter:
     """The filter before one application."""
 
     def __init__(
-        self, application: Application, endpoint: str, timeout: float, *, refuse: bool
+        self,
+        application: Application,
+        endpoint: str,
+        timeout: float,
+        groups: str = "",
+        *,
+        refuse: bool,
     ) -> None:
         self._application = application
         self._endpoint = endpoint
         self._timeout = timeout
         self._refuse = refuse
+        self._groups = GroupDoor(application, groups, timeout) if groups else None
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve one request."""
-        _present_server(environ)
+        if self._groups is not None and _GROUPS in environ.get("PATH_INFO", ""):
+            return self._grouped(self._groups, environ, start_response)
+        return self._served(environ, start_response)
+
+    def _grouped(
+        self, groups: GroupDoor, environ: Environ, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        """Serve a request for server groups, at both sides."""
+        try:
+            answer = groups.answer(environ, _buffered(environ), refuse=self._refuse)
+        except DoorClosed as error:
+            _log.warning("Moorage does not answer: %s", error)
+            text = "Moorage, whose server groups these are, does not answer; try again in a minute"
+            return _fault(Refusal(503, text), start_response)
+        if answer is None:
+            return self._application(environ, start_response)
+        length = [] if answer.status == _NO_CONTENT else [("Content-Length", str(len(answer.body)))]
+        phrase = HTTPStatus(answer.status).phrase
+        start_response(f"{answer.status} {phrase}", [*answer.headers, *length])
+        return [answer.body]
+
+    def _served(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        calls = NativeApi(self._endpoint, self._timeout, _caller(environ))
+        server = _present_server(environ)
+        if server is not None and (refusal := self._move_refusal(environ, calls, server)):
+            return _fault(refusal, start_response)
         request = _creation(environ)
         if request is None:
             return self._application(environ, start_response)
-        calls = NativeApi(self._endpoint, self._timeout, _caller(environ))
         try:
             claim = self._claimed(environ, request, calls)
             reservation = None if claim else self._reservation(request, calls)
@@ -94,6 +133,16 @@ class HintFilter:
         if claim is None:
             return self._application(environ, start_response)
         return self._watched(environ, start_response, calls, claim)
+
+    @staticmethod
+    def _move_refusal(environ: Environ, calls: NativeApi, server: str) -> Refusal | None:
+        """Why an action must not move a server to the host that it names.
+
+        Nova's own words for that would be "No valid host was found", or none at all.
+        """
+        host = _named_host(environ)
+        reason = None if host is None else calls.move_refusal(host, server)
+        return None if reason is None else Refusal(HTTPStatus.CONFLICT, reason)
 
     def _claimed(
         self, environ: Environ, request: Mapping[str, Any], calls: NativeApi
@@ -212,14 +261,31 @@ def _creation(environ: Environ) -> Any:  # noqa: ANN401 - any JSON value
         return None  # nova-api says what is wrong
 
 
-def _present_server(environ: Environ) -> None:
+def _present_server(environ: Environ) -> str | None:
     """Present the server of an action: a member moves only to hosts that keep its policies.
 
-    A request id of the caller's own stays.
+    A request id of the caller's own stays. Returns the server; None: it is no action.
     """
     acted = _ACTION.search(environ.get("PATH_INFO", ""))
-    if environ.get("REQUEST_METHOD") == "POST" and acted and not _presents(environ):
-        environ[GLOBAL_ID] = f"req-{acted.group(1).lower()}"
+    if environ.get("REQUEST_METHOD") != "POST" or not acted:
+        return None
+    server = acted.group(1).lower()
+    if not _presents(environ):
+        environ[GLOBAL_ID] = f"req-{server}"
+    return server
+
+
+def _named_host(environ: Environ) -> str | None:
+    """The host to which the action of a request moves a server; None: it names none."""
+    try:
+        request = json.loads(_buffered(environ))
+    except (ValueError, RecursionError):
+        return None  # nova-api says what is wrong
+    for name, body in request.items() if isinstance(request, dict) else ():
+        host = body.get("host") if isinstance(body, dict) else None
+        if name in _MOVES and isinstance(host, str) and host:
+            return host
+    return None
 
 
 def _presents(environ: Environ) -> bool:

@@ -104,6 +104,18 @@ class NativeApi:
         answer = self._call("GET", f"/ensembles/{ensemble_id}/members/{quote(name)}")
         return dict(answer["member"])
 
+    def move_refusal(self, host: str, server_id: str) -> str | None:
+        """Why the server of a member must not move to a host; None if it may, or cannot be told.
+
+        Only operators are told, and only they may name hosts.
+        """
+        try:
+            answer = self._call("GET", f"/hosts/{quote(host, safe='')}/moves/{server_id}")
+            reason: str | None = answer["move"]["reason"]
+        except (Refusal, Unanswered, LookupError, TypeError):
+            return None
+        return reason
+
     def flavor_name(self, server: Mapping[str, Any]) -> str:
         """The name of the server's flavor.
 

@@ -74,3 +74,19 @@ class OneHost(Struct, frozen=True):
     """One host."""
 
     host: ShownHost
+
+
+class HostMove(Struct, frozen=True):
+    """Whether a server may move to a host, as far as the policies of its ensembles go."""
+
+    host: str
+    server_id: str
+    allowed: bool
+    reason: str | None
+    """Why not."""
+
+
+class OneHostMove(Struct, frozen=True):
+    """GET /v1/hosts/{name}/moves/{server_id}."""
+
+    move: HostMove

@@ -60,6 +60,7 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
         ("POST", "/fleet"),
         ("GET", "/hosts"),
         ("GET", "/hosts/{name}"),
+        ("GET", "/hosts/{name}/moves/{server_id}"),
         ("GET", "/bookings"),
         ("GET", "/capacity/planned"),
         ("POST", "/capacity/planned"),

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from falcon.testing import TestClient
-from tests.api.placement.test_tickets import NATIVE, PLACEMENT, ROOT, Cloud
+from tests.api.placement.test_tickets import ADMIN, NATIVE, PLACEMENT, ROOT, Cloud
 
 from moorage.app import create_app
 from moorage.settings import configure, read
@@ -96,6 +96,11 @@ class Running(Cloud):
         )
         return {next(iter(one["allocations"])) for one in answer.json["allocation_requests"]}
 
+    def move(self, host: str, server: str) -> dict[str, Any]:
+        """What an operator is told of a server's move to a host."""
+        answer = self.client.simulate_get(f"/v1/hosts/{host}/moves/{server}", headers=ADMIN)
+        return dict(answer.json["move"])
+
     def enter(self, server: str, host: str, size: dict[str, int]) -> Any:
         generation = self.generation(server)
         return self.put({host: {"resources": size}}, server, consumer_generation=generation)
@@ -162,6 +167,35 @@ def test_every_host_that_is_offered_is_accepted_and_every_other_refused(make: Ma
         assert status == (204 if host in offered else 409)
         if status == 204:
             assert cloud.post({server: {}}).status_code == 204
+
+
+def test_what_an_operator_is_told_of_a_host_is_what_the_write_gets(make: Make) -> None:
+    cloud = make()
+    server, home = next(iter(cloud.servers("db").items()))
+    anywhere = cloud.hosts_for(str(uuid4()), DB)
+    told = {host: cloud.move(host, server) for host in sorted({*anywhere, home})}
+    assert told[home]["reason"] is None, "it is there"
+    (name,) = cloud.names([home])
+    assert cloud.move(name, server)["allowed"] is True
+    cloud.begin_move(server)
+    reasons = set()
+    for host in sorted(anywhere - {home}):
+        answer = cloud.enter(server, host, DB)
+        assert told[host]["allowed"] is (answer.status_code == 204), host
+        if told[host]["allowed"]:
+            assert cloud.post({server: {}}).status_code == 204
+        else:
+            reasons.add(told[host]["reason"])
+            assert told[host]["reason"] in answer.text
+    assert reasons
+    stranger = cloud.move(next(iter(anywhere)), str(uuid4()))
+    assert (stranger["allowed"], stranger["reason"]) == (True, None)
+
+
+def test_by_setting_no_host_is_refused(make: Make) -> None:
+    cloud = make("report")
+    (server, _), (_, other), _ = cloud.servers("web").items()
+    assert cloud.move(other, server)["allowed"] is True
 
 
 def test_an_evacuation_is_judged_by_the_new_host(make: Make) -> None:

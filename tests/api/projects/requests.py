@@ -213,6 +213,7 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("POST", "/fleet"): [("/fleet", {"fleet": {}})],
     ("GET", "/hosts"): [("/hosts", None)],
     ("GET", "/hosts/{name}"): [("/hosts/h1", None)],
+    ("GET", "/hosts/{name}/moves/{server_id}"): [("/hosts/h1/moves/{lease}", None)],
     ("GET", "/bookings"): [("/bookings", None)],
 }
 

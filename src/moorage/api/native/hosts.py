@@ -10,6 +10,7 @@ from moorage.api.native.formats import instant
 from moorage.api.native.paging import Listing
 from moorage.domain.period import format_instant
 from moorage.usecases.ledger.hosts import list_hosts, show_host
+from moorage.usecases.ledger.member_moves import refused_move
 from moorage.wire import hosts as wire
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ def show(call: Call) -> Reply:
     bookings = [_booking(one) for one in found]
     host = wire.ShownHost(**_fields(status), bookings=bookings, bookings_links=links)
     return Reply(wire.OneHost(host))
+
+
+def move(call: Call) -> Reply:
+    """GET: whether a server may move to a host."""
+    name, server = call.path["name"], call.path["server_id"].lower()
+    reason = call.perform(refused_move, name, server)
+    return Reply(wire.OneHostMove(wire.HostMove(name, server, reason is None, reason)))
 
 
 def closing(one: Closing) -> wire.Closing:

@@ -199,7 +199,7 @@ def list_hosts(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[Hos
     require_operator(caller)
     snapshot = env.store.snapshot()
     if page.marker is not None:
-        _root(snapshot, page.marker)
+        host_named(snapshot, page.marker)
     rows = sorted(snapshot.hosts.tolist(), key=lambda row: snapshot.uuids[row])
     after = (row for row in rows if page.marker is None or snapshot.uuids[row] > page.marker)
     windows = windows_by_host(env.store, snapshot.taken_at)
@@ -217,7 +217,7 @@ def show_host(
     """
     require_operator(caller)
     store, snapshot = env.store, env.store.snapshot()
-    row = _root(snapshot, name)
+    row = host_named(snapshot, name)
     windows = windows_by_host(store, snapshot.taken_at)
     return _status(snapshot, row, windows), tuple(_occupancies(store, snapshot, row, page))
 
@@ -252,7 +252,7 @@ def _tree(snapshot: Snapshot, row: int) -> list[int]:
     return rows
 
 
-def _root(snapshot: Snapshot, name: str) -> int:
+def host_named(snapshot: Snapshot, name: str) -> int:
     """The row of a host by its UUID or name.
 
     Raises:

@@ -28,10 +28,12 @@ from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.host_filters import considered_rows
 from moorage.engine.joint.host_violations import violations_by_host
 from moorage.engine.joint.terrain import cut_terrain
-from moorage.usecases.decide.member_places import host_row, locate_members
+from moorage.usecases.decide.member_places import bookings_of, host_row, locate_members
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.transition import combinations, in_transition, moving_members
+from moorage.usecases.ledger.hosts import host_named
 from moorage.usecases.ledger.server_moves import hosts_before
+from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.ports import Store
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ports import Caller, Store
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
@@ -126,6 +129,30 @@ def with_hosts_for_move(
         hosts = frozenset(snapshot.row_of[excess.terrain.uuids[row]] for row in rows.tolist())
         anchors = hosts if anchors is None else anchors & hosts
     return replace(query, anchors=anchors)
+
+
+def refused_move(env: UseCaseEnvironment, caller: Caller, host: str, server: str) -> str | None:
+    """Why a server's move to a host (by name or UUID) would be refused; None if it would not be.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: no such host.
+    """
+    require_operator(caller)
+    snapshot = env.store.snapshot()
+    uuid = snapshot.uuids[host_named(snapshot, host)]
+    there = bookings_of(snapshot, server)
+    if any(
+        int(snapshot.root[snapshot.row_of[one.provider]]) == snapshot.row_of[uuid] for one in there
+    ):
+        return None
+    default = env.limits.misplaced_members
+    for move in _moves(env.store, server, only_refusing=default):
+        excess = _excess(snapshot, move)
+        row = excess.terrain.row_of.get(uuid)
+        if row is not None and excess.of_kind[row] and (broken := excess.needless(row)):
+            return _refusal(excess, move, row, broken, default)
+    return None
 
 
 def check_moves(
@@ -264,13 +291,23 @@ def _judged(
     broken = excess.needless(row)
     if not broken:
         return
-    refusing = {one.name for one in move.stored.policies if one.refuses(default)}
-    if refused := [name for name in broken if name in refusing]:
-        others = ", ".join(map(str, excess.moving[:_NAMED]))
-        meanwhile = f" while {others} still moves" if others else ""
-        raise WrongState(
-            f"{move.member} of ensemble {move.ensemble.name} would break {' and '.join(refused)} on"
-            f" {excess.terrain.names[row]}{meanwhile}: choose another host, or remove the policy or"
-            f" the member from the ensemble first{to_see_places(move.ensemble.name)}"
-        )
+    if (refusal := _refusal(excess, move, row, broken, default)) is not None:
+        raise WrongState(refusal)
     yield PutEvent(misplaced_member(move.ensemble, move.member, server, broken))
+
+
+def _refusal(
+    excess: _Excess, move: _Move, row: int, broken: Sequence[str], default: OnViolation
+) -> str | None:
+    """Why a move that breaks policies is refused; None if none of these refuses it."""
+    refusing = {one.name for one in move.stored.policies if one.refuses(default)}
+    refused = [name for name in broken if name in refusing]
+    if not refused:
+        return None
+    others = ", ".join(map(str, excess.moving[:_NAMED]))
+    meanwhile = f" while {others} still moves" if others else ""
+    return (
+        f"{move.member} of ensemble {move.ensemble.name} would break {' and '.join(refused)} on"
+        f" {excess.terrain.names[row]}{meanwhile}: choose another host, or remove the policy or"
+        f" the member from the ensemble first{to_see_places(move.ensemble.name)}"
+    )
