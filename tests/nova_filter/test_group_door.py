@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 from tests.nova_filter.test_hints import TOKEN, Cloud, cloud
 
-from moorage.domain.ensembles import IMPORTED
+from moorage.domain.server_groups import IMPORTED
 from moorage.nova_filter import filter_factory
 
 __all__ = ["cloud"]

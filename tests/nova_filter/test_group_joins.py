@@ -7,7 +7,7 @@ import pytest
 from tests.nova_filter.test_hints import OTHER, TENANT, Cloud, cloud
 
 from moorage.client.discovery import OPERATOR_TOKEN
-from moorage.domain.ensembles import JOINABLE
+from moorage.domain.server_groups import JOINABLE
 from moorage.nova_filter.hints import JOINABLE as FILTERED
 
 __all__ = ["cloud"]

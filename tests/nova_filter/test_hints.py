@@ -16,7 +16,7 @@ import yaml
 from falcon.testing import TestClient
 
 from moorage.client.discovery import OPERATOR_TOKEN
-from moorage.domain.ensembles import IMPORTED
+from moorage.domain.server_groups import IMPORTED
 from moorage.nova_filter import filter_factory
 from moorage.nova_filter.hints import IMPORTED as FILTERED
 from moorage.testing import in_process

@@ -28,10 +28,8 @@ ROLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}", re.ASCII)
 TAGGED: Final = "tag:"
 """How a selector of all roles with a tag begins; so no role's name may."""
 _MEMBER: Final = re.compile(r"(?P<role>[^\[\]]+)\[(?P<index>\d{1,6})\]")
-
 MAX_MEMBERS: Final = 5_000
 """Members of one ensemble; an absurd count is a mistake, not a request."""
-
 SIDES: Final = "between"
 """The parameter of policies between sides; where it lists them, they replace `members`."""
 
@@ -39,11 +37,6 @@ EXCLUDING: Final = "exclusive"
 ISOLATING: Final = "isolate"
 KEEPING: Final = frozenset({EXCLUDING, ISOLATING})
 """The policy types that, where required, close their members' domains to others."""
-
-IMPORTED: Final = ("moorage:imported_from", "nova")
-"""Metadata of an ensemble that was imported from a server group of Nova's: Nova still has it."""
-JOINABLE: Final = ("moorage:members", "join")
-"""Metadata of an ensemble whose members come with the servers that name it as their group."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -17,6 +17,10 @@ from moorage.domain.topology import DEFAULT_TREE, HOST
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
 
+IMPORTED: Final = ("moorage:imported_from", "nova")
+"""Metadata of an ensemble that was imported from a server group of Nova's: Nova still has it."""
+JOINABLE: Final = ("moorage:members", "join")
+"""Metadata of an ensemble whose members come with the servers that name it as their group."""
 ANTI_AFFINITY: Final = "anti-affinity"
 _LIMIT: Final = "max_per_domain"
 _WORDS: Final = MappingProxyType(

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import NOVA_SHORTHAND
 from moorage.domain.describe_members import RoleDescription
-from moorage.domain.ensembles import IMPORTED, ROLE_NAME, TAGGED, Ensemble, Member, MemberName
+from moorage.domain.ensembles import ROLE_NAME, TAGGED, Ensemble, Member, MemberName
 from moorage.domain.errors import InvalidDescription, MoorageError, UnknownName
 from moorage.domain.plain_values import text
 from moorage.domain.references import REFERENCE
 from moorage.domain.resources import total
-from moorage.domain.server_groups import GroupPolicy, group_policy
+from moorage.domain.server_groups import IMPORTED, GroupPolicy, group_policy
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.shared.access import every_ensemble, require_operator

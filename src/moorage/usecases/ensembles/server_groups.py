@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import EnsembleDescription
-from moorage.domain.ensembles import JOINABLE
 from moorage.domain.errors import NotFound
 from moorage.domain.quotas import QuotaName
-from moorage.domain.server_groups import GroupPolicy, group_policy
+from moorage.domain.server_groups import JOINABLE, GroupPolicy, group_policy
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ensembles.create import described_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
