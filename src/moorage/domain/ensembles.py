@@ -328,9 +328,8 @@ class Ensemble:
         """
         role = self._role_of.get(name)
         if role is None:
-            known = ", ".join(self._role_of) or "none"
-            hint = did_you_mean(name, self._role_of) or f"; its roles: {known}"
-            raise NotFound("role", name, hint)
+            others = f"; its roles: {', '.join(self._role_of) or 'none'}"
+            raise NotFound("role", name, did_you_mean(name, self._role_of) or others)
         return role
 
     def role_of(self, name: MemberName) -> Role:
@@ -373,12 +372,9 @@ class Ensemble:
         """
         member = self._member_of.get(name)
         if member is None:
-            self.role(name.role)
             there = [str(one.name) for one in self.members if one.name.role == name.role]
-            last = f" to {there[-1]}" if len(there) > 1 else ""
-            few = f", {there[0]}{last}" if there else ""
-            hint = f": role {name.role} has {counted(len(there), 'member')}{few}"
-            raise NotFound("member", str(name), hint)
+            has = counted(len(there), "member") + (f", {there[0]} to {there[-1]}" if there else "")
+            raise NotFound("member", str(name), f": role {self.role(name.role).name} has {has}")
         return member
 
     def count(self, role: str) -> int:
