@@ -35,15 +35,16 @@ from moorage.engine.candidates.query import CandidateQuery
 from moorage.engine.state.bounded_view import with_period
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.claims.outcome import expire
-from moorage.usecases.claims.stay_terms import Lifetimes, fleet_for_query
+from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.requests import LeaseRequest
-from moorage.usecases.ledger.allocations import WriteRules, allocate, release
+from moorage.usecases.ledger.allocations import allocate, release
+from moorage.usecases.shared.allocation_write import Lifetimes, WriteSettings
 from moorage.usecases.shared.limits import Limits
-from moorage.usecases.tickets.allocations import ticket_candidates
+from moorage.usecases.tickets.candidates import ticket_candidates
 from moorage.workers import effects
 from moorage.workers.expiry import sweep
 
@@ -276,7 +277,7 @@ class World:
                     self.service.store,
                     [write],
                     ids=self.env.ids,
-                    rules=WriteRules(self.lifetimes),
+                    settings=WriteSettings(self.lifetimes),
                 )
             except CapacityExceeded:  # preemptible, and a lease is too near to yield to it
                 continue

@@ -57,9 +57,9 @@ from moorage.telemetry.observers import (
 )
 from moorage.telemetry.traces import Traces
 from moorage.usecases.decide.search_queue import SolverBetweenTurns
-from moorage.usecases.ledger.allocations import WriteRules
 from moorage.usecases.next_deadline import next_edge
 from moorage.usecases.shared.admission import Admission
+from moorage.usecases.shared.allocation_write import WriteSettings
 from moorage.workers.health_monitor import HealthMonitor
 from moorage.workers.loop import FailureLog
 from moorage.workers.simulated_time import SimulatedTime
@@ -195,7 +195,7 @@ def _mounts(
                 env.store,
                 env.ids,
                 access=access,
-                rules=WriteRules(
+                settings=WriteSettings(
                     lifetimes=replace(settings.lifetimes, notice=env.limits.notice),
                     refuse_spent=env.limits.refuse_spent_claims,
                     misplaced_members=env.limits.misplaced_members,

@@ -37,7 +37,7 @@ from moorage.settings.effective_values import KEYSTONE, NOVA, BadSetting
 from moorage.shadow.config import ShadowConfig
 from moorage.shadow.upstream import check_url
 from moorage.solver.config import PoolConfig
-from moorage.usecases.claims.stay_terms import Lifetimes
+from moorage.usecases.shared.allocation_write import Lifetimes
 from moorage.usecases.shared.limits import Limits
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from moorage.domain.period import LATEST
 from moorage.domain.providers import Inventory
 from moorage.testing.service import Service
 from moorage.usecases.claims.outcome import expire
-from moorage.usecases.claims.stay_terms import Lifetimes
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import Message, OutwardActions, OutwardFailure, carry_out
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.ledger.allocations import release
+from moorage.usecases.shared.allocation_write import Lifetimes
 from moorage.workers import effects
 from moorage.workers.expiry import sweep
 

@@ -22,8 +22,9 @@ from moorage.engine.candidates.query import CandidateQuery
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.leases.queries import remaining
-from moorage.usecases.ledger.allocations import WriteRules, allocate
-from moorage.usecases.tickets.allocations import ticket_candidates
+from moorage.usecases.ledger.allocations import allocate
+from moorage.usecases.shared.allocation_write import WriteSettings
+from moorage.usecases.tickets.candidates import ticket_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +56,7 @@ def write(
     """What a scheduler then writes."""
     owner = Consumer(server, TENANT.project_id, "ann", "INSTANCE")
     change = ReplaceAllocations(owner, allocations, generation)
-    allocate(here.store, [change], ids=here.env.ids, rules=WriteRules(here.lifetimes))
+    allocate(here.store, [change], ids=here.env.ids, settings=WriteSettings(here.lifetimes))
     here.servers[server] = real(allocations)
 
 
@@ -197,7 +198,7 @@ class Move:
             ReplaceAllocations(heir, allocations, None),
             ReplaceAllocations(owner, {}, owner.generation),
         ]
-        allocate(here.store, changes, ids=here.env.ids, rules=WriteRules(here.lifetimes))
+        allocate(here.store, changes, ids=here.env.ids, settings=WriteSettings(here.lifetimes))
         here.servers[taker] = here.servers.pop(giver)
 
 

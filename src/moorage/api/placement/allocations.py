@@ -82,7 +82,7 @@ def _allocate(env: Environment, request: Request, writes: Sequence[ReplaceAlloca
         env.store,
         writes,
         ids=env.ids,
-        rules=env.rules,
+        settings=env.settings,
         request_id=request.global_request_id,
     )
 
@@ -141,7 +141,7 @@ def reshape(env: Environment, request: Request) -> Response:
         _put(request, snapshot, uuid, given) for uuid, given in body["inventories"].items()
     ]
     writes = [write_of(consumer, given) for consumer, given in body["allocations"].items()]
-    allocations.reshape(env.store, inventories, writes, rules=env.rules)
+    allocations.reshape(env.store, inventories, writes, ids=env.ids, settings=env.settings)
     return Response(status=204)
 
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from moorage.http.access_rules import Access
     from moorage.http.microversion import Response
     from moorage.http.wsgi import Application, Environ, StartResponse
-    from moorage.usecases.ledger.allocations import WriteRules
     from moorage.usecases.ports import Caller, Ids, Store
+    from moorage.usecases.shared.allocation_write import WriteSettings
 
 SERVICE: Final = "placement"
 VERSION_HEADER: Final = "openstack-api-version"
@@ -56,16 +56,16 @@ def create_app(
     ids: Ids,
     *,
     access: Access = DEFAULT,
-    rules: WriteRules = DEFAULTS,
+    settings: WriteSettings = DEFAULTS,
     candidates: CandidateLimit = ANY_NUMBER,
 ) -> Application:
     """The dialect's application over a ledger.
 
     The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
-    but the root's. `access` judges the access rules, `rules` are for writes of allocations,
+    but the root's. `access` judges the access rules, `settings` are for writes of allocations,
     `candidates` bounds answers with candidates.
     """
-    return _Dialect(store, ids, access, rules, candidates)
+    return _Dialect(store, ids, access, settings, candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Dialect:
     store: Store
     ids: Ids
     access: Access
-    rules: WriteRules
+    settings: WriteSettings
     candidates: CandidateLimit
     summaries: Fragments = field(default_factory=lambda: Fragments(summary))
     summaries_with_terms: Fragments = field(default_factory=lambda: Fragments(summary_with_terms))

@@ -20,9 +20,10 @@ from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.ledger.exclusive_hosts import without_exclusive_hosts
-from moorage.usecases.ledger.member_moves import server_of_request, with_hosts_for_move
+from moorage.usecases.ledger.member_moves import with_hosts_for_move
 from moorage.usecases.server_providers.queries import without_server_providers
-from moorage.usecases.tickets.allocations import (
+from moorage.usecases.shared.allocation_write import named_by_request
+from moorage.usecases.tickets.candidates import (
     ticket_candidates,
     with_presented_reservation,
     without_spent_tickets,
@@ -61,13 +62,14 @@ def list_all(env: Environment, request: Request) -> Response:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), most)
     else:
         query = without_server_providers(snapshot, query)
-        lifetimes = env.rules.lifetimes
-        asked_for = server_of_request(request.global_request_id)
+        lifetimes = env.settings.lifetimes
+        id_ = request.global_request_id
+        asked_for = None if id_ is None else named_by_request(id_)
         query = without_exclusive_hosts(
-            env.store, snapshot, query, lifetimes, env.rules.foreign_servers, asked_for
+            env.store, snapshot, query, lifetimes, env.settings.foreign_servers, asked_for
         )
         query = with_hosts_for_move(
-            env.store, snapshot, query, asked_for, env.rules.misplaced_members
+            env.store, snapshot, query, asked_for, env.settings.misplaced_members
         )
         seen = fleet_for_query(snapshot, query, lifetimes)
         found = first_candidates(seen, query, limit, env.candidates, randbits(64))

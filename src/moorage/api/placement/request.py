@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from moorage.api.placement.fragments import Fragments
     from moorage.engine.candidates.limit import CandidateLimit
     from moorage.http.microversion import JSON, NegotiatedVersion
-    from moorage.usecases.ledger.allocations import WriteRules
     from moorage.usecases.ports import Caller, Ids, Store
+    from moorage.usecases.shared.allocation_write import WriteSettings
 
 
 class Environment(Protocol):
@@ -37,7 +37,7 @@ class Environment(Protocol):
         """Encoded provider summaries for requests with a class of terms."""
 
     @property
-    def rules(self) -> WriteRules:
+    def settings(self) -> WriteSettings:
         """How writes of allocations are judged, with the default lifetimes of consumers."""
 
     @property

@@ -60,7 +60,7 @@ def names_exist(env: Environment, snapshot: Snapshot, query: CandidateQuery) -> 
             return False
         _refuse(traits, group.forbidden.union(*group.required), _NO_TRAIT)
         alone = replace(query, groups=(group,), rules=Rules(), one_provider_per_tree=False)
-        fleet = fleet_for_query(snapshot, alone, env.rules.lifetimes)
+        fleet = fleet_for_query(snapshot, alone, env.settings.lifetimes)
         if not first_candidates(fleet, alone, 1):
             return False
     return False

@@ -73,10 +73,7 @@ ATTEMPTS: Final = 100
 
 
 def commit_with_returns(store: Store, changeset: Changeset) -> Committed:
-    """Commit; if servers leave places of leases, add the changes that return these places.
-
-    If a server was resized down and other consumers have booked the freed amounts since, its place
-    cannot be returned in the planned size: then the lease is written as degraded.
+    """Commit; if servers leave places of leases or decisions, these places return.
 
     Raises:
         MoorageError: any error of the commit except PlaceLeft.
@@ -84,7 +81,18 @@ def commit_with_returns(store: Store, changeset: Changeset) -> Committed:
     try:
         return store.commit(changeset)
     except PlaceLeft as error:
-        left = error.consumers
+        return commit_returning(store, changeset, error.consumers)
+
+
+def commit_returning(store: Store, changeset: Changeset, left: Sequence[str]) -> Committed:
+    """Commit, with the changes that return the places which these consumers leave.
+
+    If a server was resized down and other consumers have booked the freed amounts since, its place
+    cannot be returned in the planned size: then the lease is written as degraded.
+
+    Raises:
+        MoorageError: any error of the commit except PlaceLeft.
+    """
     fits = True
     for attempt in range(ATTEMPTS):
         try:

@@ -30,6 +30,7 @@ from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.outcome import activation_changes, active_claim, claim_and_ensemble
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.claims.stay_terms import ending_in_time, with_virtual_classes
+from moorage.usecases.shared.allocation_write import named_by_request
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
@@ -43,9 +44,7 @@ if TYPE_CHECKING:
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import ProviderState, Snapshot
     from moorage.usecases.ports import Store
-
-PREFIX: Final = "req-"
-"""Prefix of the claim's id in the request id."""
+    from moorage.usecases.shared.allocation_write import AllocationWrite, Rest
 
 _FIRST: Final = 1
 """Generation of a consumer whose allocations were written once."""
@@ -77,7 +76,7 @@ def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | No
     if request_id is None:
         return None
     try:
-        claim = store.claim(_claim_id(request_id))
+        claim = store.claim(named_by_request(request_id))
         if claim.state_at(store.now()) is not ClaimState.BUILDING:
             return None
         claim, ensemble = claim_and_ensemble(store, claim.id)
@@ -93,15 +92,6 @@ def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | No
         return None
     providers = frozenset(booking.provider for booking in place)
     return PresentedClaim(claim, ensemble, member, providers, place[0])
-
-
-def names_claim(store: Store, request_id: str | None) -> bool:
-    """Whether a claim, in whatever state, has a request's id; nearly every request has one."""
-    return request_id is not None and if_stored(store.claim, _claim_id(request_id)) is not None
-
-
-def _claim_id(request_id: str) -> str:
-    return request_id.lower().removeprefix(PREFIX)
 
 
 def candidates_for(
@@ -132,6 +122,32 @@ def without_consumer(state: ProviderState, consumer: str) -> ProviderState:
         bookings=tuple(one for one in state.bookings if one.consumer != consumer),
         occupants=tuple(one for one in state.occupants if one.consumer != consumer),
     )
+
+
+def take_by_claim(asked: AllocationWrite, rest: Rest) -> Committed:
+    """Let a write take the place of the claim that the request names, or write as it is asked.
+
+    If the claim is over, its owner is told of a new server, or the server is refused. A repeated
+    write whose place was taken before has the first result.
+
+    Raises:
+        WrongState: the claim is over, and the server is refused.
+        MoorageError: as `take_place`, and the commit.
+    """
+    store, settings = asked.store, asked.settings
+    try:
+        taken = take_place(store, asked.request_id, asked.writes, settings.lifetimes.notice)
+        if taken is not None:
+            return taken
+        told = spent_claim_notice(
+            store, asked.request_id, asked.writes, refuse=settings.refuse_spent
+        )
+        return rest(replace(asked, further=(*asked.further, *told)))
+    except ConsumerConflict:
+        before = repeated_write(store, asked.request_id, asked.writes)
+        if before is None:
+            raise
+        return before
 
 
 def take_place(
@@ -183,7 +199,7 @@ def spent_claim_notice(
     Raises:
         WrongState: the server is refused (`refuse`); the owner is told.
     """
-    claim = None if request_id is None else if_stored(store.claim, _claim_id(request_id))
+    claim = None if request_id is None else if_stored(store.claim, named_by_request(request_id))
     if claim is None:
         return ()
     state = claim.state_at(store.now())
@@ -230,7 +246,7 @@ def repeated_write(
         return None
     (write,) = writes
     server = write.consumer
-    claim = if_stored(store.claim, _claim_id(request_id))
+    claim = if_stored(store.claim, named_by_request(request_id))
     if claim is None:
         return None
     found = store.consumer(server.uuid)

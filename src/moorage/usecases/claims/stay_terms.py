@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeGuard
 from moorage.domain.changes import ReplaceAllocations, Stay
 from moorage.domain.errors import ConstraintViolated, InvalidDescription, NotFound
 from moorage.domain.leases import Yielding
-from moorage.domain.period import FOREVER, MINUTE, Period
+from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
-from moorage.domain.virtual_classes import HOURS, MOST, PREEMPTIBLE
+from moorage.domain.virtual_classes import HOURS, MOST, PREEMPTIBLE, declared_terms
 from moorage.engine.state.bounded_view import with_period, with_unlimited
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.search_result import DisplacedConsumer
@@ -29,34 +29,15 @@ from moorage.usecases.shared.lookup import if_stored
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from moorage.domain.changes import Change, Changeset
+    from moorage.domain.changes import Change, Changeset, Committed
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration
     from moorage.domain.resources import Amounts, ResourceClass
-    from moorage.domain.virtual_classes import DeclaredTerms
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import ForcedEnd
     from moorage.usecases.ports import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Lifetimes:
-    """Lifetimes of consumers that declare none, and the notice of preemptible ones."""
-
-    default: Duration | None = None
-    """For projects that are not in `projects`; None: for ever."""
-    projects: Mapping[str, Duration | None] = field(default_factory=lambda: MappingProxyType({}))
-    notice: Duration = 5 * MINUTE
-
-    def of(self, project_id: str) -> Duration | None:
-        """The lifetime of a project's consumers; None: for ever."""
-        return self.projects.get(project_id, self.default)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether any consumer has a lifetime by default."""
-        return self.default is not None or bool(self.projects)
+    from moorage.usecases.shared.allocation_write import AllocationWrite, Lifetimes, Rest
 
 
 def query_period(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> Period:
@@ -92,17 +73,19 @@ def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
     return with_unlimited(snapshot, {name: MOST[name] for name in declared.terms})
 
 
-def with_declared_stay(
-    write: ReplaceAllocations, declared: DeclaredTerms | None, lifetimes: Lifetimes
-) -> ReplaceAllocations:
-    """The write without its virtual classes, with the stay that they or the default state.
+def declare_stays(asked: AllocationWrite, rest: Rest) -> Committed:
+    """Write without virtual classes of terms, with the stays that they or the settings state.
 
     Raises:
         ConstraintViolated: more units of a virtual class than one server may have.
         InvalidDescription: the allocations consist of virtual classes only.
     """
-    if declared is None and not lifetimes.bounded:
-        return write
+    lifetimes = asked.settings.lifetimes
+    return rest(replace(asked, writes=tuple(_with_stay(one, lifetimes) for one in asked.writes)))
+
+
+def _with_stay(write: ReplaceAllocations, lifetimes: Lifetimes) -> ReplaceAllocations:
+    declared = declared_terms(write.allocations.values())
     if declared is not None and declared.terms:
         _check_units(write)
         rest = _without(write.allocations, declared.terms)
@@ -176,6 +159,11 @@ def preemptible_write(
     yields = DisplacedConsumer(owner.uuid, owner.project_id, found.end, declared, decision=had)
     told = warnings(store, (yields,), replace(placement, created_at=now))
     return PreemptibleWrite((bounded, *told), _revisions(snapshot, taken.keys() | found.on))
+
+
+def end_in_time(asked: AllocationWrite, changeset: Changeset) -> Changeset:
+    """End new preemptible servers in time for leases that need their places."""
+    return ending_in_time(asked.store, changeset, asked.settings.lifetimes.notice)
 
 
 def ending_in_time(store: Store, changeset: Changeset, notice: Duration) -> Changeset:

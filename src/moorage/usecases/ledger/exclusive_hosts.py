@@ -32,15 +32,15 @@ from moorage.usecases.decide.member_places import bookings_of, consumer_of
 from moorage.usecases.ledger.server_moves import hosts_before
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.changes import Change, Changeset, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.period import Duration, Instant
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.claims.stay_terms import Lifetimes
     from moorage.usecases.ports import ExclusiveEnsembles, Store
+    from moorage.usecases.shared.allocation_write import AllocationWrite, Lifetimes
 
 
 def without_exclusive_hosts(
@@ -79,45 +79,37 @@ def without_exclusive_hosts(
     )
 
 
-def check_exclusive_hosts(
-    store: Store,
-    writes: Sequence[ReplaceAllocations],
-    notice: Duration,
-    default: OnViolation,
-    *,
-    afresh: bool = False,
-) -> tuple[int | None, tuple[Change, ...]]:
-    """Check that no write gives a consumer a host that is exclusive to others in its stay.
+def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
+    """Refuse writes that give a consumer a host which is exclusive to others in its stay.
 
-    A preemptible server, which ends in time for a lease, is judged over its `notice` only. A host
+    A preemptible server, which ends in time for a lease, is judged over its notice only. A host
     that the consumer has already, or takes over from its server or migration, is not new.
 
-    As long as this process knows of no exclusive ensemble it does not ask the database, unless
-    `afresh`: the commit judges whether there is one meanwhile.
-
     Returns:
-        The revision of the exclusive ensembles, on which the commit relies; None if they only
-        report foreign servers. And the events of policies that are broken.
+        The changeset, which relies on the exclusive ensembles unless they only report foreign
+        servers; and with the events of policies that are broken.
 
     Raises:
-        WrongState: one does, and is refused.
+        WrongState: a write is refused.
     """
-    snapshot = store.snapshot() if afresh else store.last_snapshot()
+    default, store = asked.settings.foreign_servers, asked.store
+    snapshot = store.snapshot()
     known = store.exclusive_ensembles(snapshot)
-    if not known.ensembles:
-        return snapshot.exclusive_revision, ()
-    if not afresh:
-        return check_exclusive_hosts(store, writes, notice, default, afresh=True)
     told: list[Change] = []
-    for write in writes:
+    for write in asked.writes if known.ensembles else ():
         had = hosts_before(snapshot, write)
         rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
         entered = sorted(set(snapshot.root[rows].tolist()) - had)
         if entered:
+            notice = asked.settings.lifetimes.notice
             arrival = _Arrival(store, snapshot, write, tuple(entered), had, notice)
             told += arrival.judged(known, default)
-    refuses = next(_refusing(known.ensembles, default), None) is not None
-    return (snapshot.exclusive_revision if refuses else None), tuple(told)
+    only_reports = known.ensembles and not any(_refusing(known.ensembles, default))
+    return replace(
+        changeset,
+        changes=(*changeset.changes, *told),
+        exclusive_revision=None if only_reports else snapshot.exclusive_revision,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,19 +40,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.changes import Change, Changeset, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, MemberName, OnViolation, Role
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.shared.allocation_write import AllocationWrite
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
-PREFIX: Final = "req-"
-"""Prefix of the server's UUID in the request id."""
 _IN_MOTION: Final = frozenset({Phase.TRANSITION})
 _NAMED: Final = 5
 """Most moving members named in an error."""
@@ -97,14 +96,6 @@ class _Excess:
         if self.total[row] == self.total[best]:
             return []
         return sorted(name for name, each in self.by_policy.items() if each[row] > each[best])
-
-
-def server_of_request(request_id: str | None) -> str | None:
-    """The server that a request's id names, if it is the id of an action on one.
-
-    Such an id is `req-` and the server's UUID: see `moorage.nova_filter`. Other ids name nothing.
-    """
-    return None if request_id is None else request_id.lower().removeprefix(PREFIX)
 
 
 def with_hosts_for_move(
@@ -155,32 +146,28 @@ def refused_move(env: UseCaseEnvironment, caller: Caller, host: str, server: str
     return None
 
 
-def check_moves(
-    store: Store, writes: Sequence[ReplaceAllocations], default: OnViolation
-) -> tuple[Change, ...]:
-    """Check that no write moves a member to a host on which it breaks required policies.
+def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
+    """Refuse writes that move a member to a host on which it breaks required policies.
 
     A host that the server has already, or takes over from its migration, is not new.
 
     Returns:
-        Changes to commit with the writes: the ensembles, so that two moves of members of one are
-        not judged at the same time, and events of policies that are broken.
+        The changeset, with the ensembles, so that two moves of members of one are not judged at the
+        same time, and with events of policies that are broken.
 
     Raises:
-        WrongState: one does, and a policy that it breaks refuses that, by itself or by `default`.
+        WrongState: one does, and a policy that it breaks refuses that, by itself or by the setting.
     """
-    given = _given_to_migrations(store, writes)
+    store, default = asked.store, asked.settings.misplaced_members
+    touched = _given_to_migrations(store, asked.writes)
     moves = [
         (move, write)
-        for write in writes
+        for write in asked.writes
         if write.allocations
         for move in _moves(store, write.consumer.uuid)
     ]
-    if not moves:
-        return tuple(given.values())
     snapshot = store.snapshot()
     told: list[Change] = []
-    touched: dict[str, PutEnsemble] = {}
     hosts: dict[str, dict[MemberName, str]] = {}
     for move, write in moves:
         rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
@@ -193,10 +180,11 @@ def check_moves(
         excess = _excess(snapshot, move, moved)
         told += _judged(excess, move, write.consumer.uuid, host, default)
         moved[move.member] = host
-        touched[stored.id] = PutEnsemble(
-            replace(stored, updated_at=snapshot.taken_at), stored.generation
+        touched.setdefault(
+            stored.id,
+            PutEnsemble(replace(stored, updated_at=snapshot.taken_at), stored.generation),
         )
-    return (*(touched | given).values(), *told)
+    return replace(changeset, changes=(*changeset.changes, *touched.values(), *told))
 
 
 def _moves(

@@ -18,12 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.changes import ReplaceAllocations
+    from moorage.domain.changes import Committed, ReplaceAllocations
     from moorage.domain.resources import Amounts
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
+    from moorage.usecases.shared.allocation_write import AllocationWrite, Rest
 
 _TWO: Final = 2
+
+
+def pair_migration(asked: AllocationWrite, rest: Rest) -> Committed:
+    """Write with the consumer named whom another one takes over, if a move begins or ends."""
+    return rest(replace(asked, writes=with_migration(asked.store, asked.writes)))
 
 
 def with_migration(

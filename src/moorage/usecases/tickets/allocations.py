@@ -1,18 +1,15 @@
-"""Ticket classes in Placement: candidates, and a place's exchange for a server's allocation.
+"""Writes that take places by the class of a ticket or reservation.
 
-The server's flavor requests one unit of a ticket's or reservation's class. No stored inventory has
-that class: the candidates of a query for it are the hosts of unclaimed places, each searched with
-the room of one such place given back. Writing such a candidate replaces the place's booking by the
-server's allocation, in one changeset. For whole hosts of a lease see `lease_hosts`.
+The candidates of a flavor with such a class are the hosts of unclaimed places (`candidates`).
+Writing one replaces the place's booking by the server's allocation, in one changeset. For whole
+hosts of a lease see `lease_hosts`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
     Changeset,
     PutClaim,
@@ -25,238 +22,49 @@ from moorage.domain.decisions import Claim, ClaimState
 from moorage.domain.errors import (
     ConcurrentUpdate,
     ConsumerConflict,
+    DuplicateName,
     HoldExpired,
     InvalidDescription,
     NotFound,
     WrongState,
 )
-from moorage.domain.period import FOREVER, Period
-from moorage.domain.providers import Inventory
+from moorage.domain.period import FOREVER
 from moorage.domain.refusal_commands import to_see_own
-from moorage.domain.requests import RequestGroup
 from moorage.domain.resources import total
-from moorage.engine.candidates.enumerate import candidates
-from moorage.engine.state.bounded_view import with_period
+from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims.outcome import eviction_warning
-from moorage.usecases.claims.presented import ATTEMPTS, staying, without_consumer
-from moorage.usecases.claims.stay_terms import with_virtual_classes
+from moorage.usecases.claims.place_returns import commit_with_returns
+from moorage.usecases.claims.presented import ATTEMPTS, presented_claim, staying
+from moorage.usecases.claims.stay_terms import ending_in_time
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.writes import with_server
 from moorage.usecases.relocation.lease_health import without_place
-from moorage.usecases.tickets.lease_hosts import (
-    admitted_candidates,
-    admitted_write,
-    is_of_whole_hosts,
-    with_admitted,
-)
+from moorage.usecases.tickets.lease_hosts import admitted_write, is_of_whole_hosts
 from moorage.usecases.tickets.places import (
     is_ticket,
     place_holder,
     place_holders,
-    presented_reservation,
     ticket_places,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change, Committed, ReplaceAllocations
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.errors import MoorageError
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.domain.resources import ResourceClass
-    from moorage.domain.virtual_classes import DeclaredTerms
-    from moorage.engine.candidates.enumerate import Candidate
-    from moorage.engine.candidates.query import CandidateQuery
-    from moorage.engine.state.snapshot import ProviderState, Snapshot
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Ids, Store
+    from moorage.usecases.shared.allocation_write import AllocationWrite, Rest
     from moorage.usecases.tickets.places import PlaceHolder, TicketPlaces
 
 ONE_PLACE: Final = "a server takes one place of one reservation or ticket"
-
-
-# --- candidates -----------------------------------------------------------------------------
-
-
-def without_spent_tickets(
-    store: Store, query: CandidateQuery, *, presents: bool = False
-) -> CandidateQuery:
-    """The query without the classes of tickets whose decisions are not held any more.
-
-    Nova asks for them when it moves a server that was created with a ticket: it gets the answer of
-    the same flavor without its ticket. A group of nothing else is left out. If the request presents
-    a claim, that claim's place is the only one, and it has no use for any ticket.
-    """
-    declared = query.virtual_terms
-    if declared is None or not any(map(is_ticket, declared.tickets)):
-        return query
-    held = () if presents else place_holders(store, declared.tickets)
-    spent = {name for name in declared.tickets if is_ticket(name) and name not in held}
-    if not spent:
-        return query
-    groups = (
-        replace(one, resources={n: x for n, x in one.resources.items() if n not in spent})
-        if spent & one.resources.keys()
-        else one
-        for one in query.groups
-    )
-    kept = tuple(
-        after
-        for before, after in zip(query.groups, groups, strict=True)
-        if after.resources or not before.resources
-    )
-    return replace(query, groups=kept) if kept else query
-
-
-def with_presented_reservation(
-    store: Store, query: CandidateQuery, request_id: str | None
-) -> CandidateQuery:
-    """The query with the class of the reservation that its request presents, if it has no other.
-
-    Candidates then have the class, as if the flavor had, and Nova writes it with the allocations.
-    """
-    if query.virtual_terms is not None and query.virtual_terms.tickets:
-        return query
-    name = presented_reservation(store, request_id)
-    if name is None:
-        return query
-    bare = next((one for one in query.groups if not one.suffix), RequestGroup(suffix=""))
-    named = replace(bare, resources={**bare.resources, name: 1})
-    return replace(query, groups=(named, *(one for one in query.groups if one.suffix)))
-
-
-@dataclass(frozen=True, slots=True)
-class TicketCandidates:
-    """The candidates of a query for a ticket's or reservation's class."""
-
-    snapshot: Snapshot
-    """The snapshot with an inventory of the class on each host: one unit per place."""
-    candidates: Iterable[Candidate]
-
-
-def ticket_candidates(
-    store: Store, snapshot: Snapshot, query: CandidateQuery
-) -> TicketCandidates | None:
-    """The candidates of a query for a class that stands for places; None if it has no such class.
-
-    Candidates are on hosts of unclaimed places only, use every provider of such a place, and may
-    use the room of one such place besides what is free until the place's end. There are none of a
-    lease that is not active.
-    """
-    declared = query.virtual_terms
-    if declared is None or not declared.tickets:
-        return None
-    held = place_holders(store, declared.tickets)
-    if not held:
-        return None
-    (name, holder), *others = held.items()
-    if others or declared.tickets[name] != 1:
-        return TicketCandidates(snapshot, ())
-    try:
-        holder.check_open(snapshot.taken_at)
-        found = ticket_places(store, snapshot, holder)
-    except (NotFound, WrongState):
-        return TicketCandidates(snapshot, ())
-    if is_of_whole_hosts(holder, found):
-        admitted = with_admitted(snapshot, holder, found)
-        return TicketCandidates(admitted, admitted_candidates(admitted, query, holder, found))
-    shown = snapshot.with_states(_stocked(snapshot, name, found))
-    return TicketCandidates(shown, _candidates(shown, query, holder, found))
-
-
-def _stocked(
-    snapshot: Snapshot, name: ResourceClass, found: TicketPlaces
-) -> Iterator[ProviderState]:
-    """Provider states of the hosts with an inventory of the class: one unit per place.
-
-    Claimed places count, as used units.
-    """
-    free = Counter(place.host for place in found.unclaimed.values())
-    used: dict[str, list[str]] = {}
-    for server in found.servers:
-        for row in snapshot.rows_of_consumer(server):
-            host = snapshot.uuids[int(snapshot.root[row])]
-            if server not in used.setdefault(host, []):
-                used[host].append(server)
-    for host in sorted(free):
-        state = snapshot.state(snapshot.row_of[host])
-        there = used.get(host, [])
-        own = [one for one in state.provider.inventories if one.resource_class != name]
-        stock = Inventory(name, free[host] + len(there))
-        taken = (
-            Booking(server, host, {name: 1}, Period(0), BookingState.ALLOCATED) for server in there
-        )
-        yield replace(
-            state,
-            provider=replace(state.provider, inventories=(*own, stock)),
-            bookings=(*state.bookings, *taken),
-        )
-
-
-def _candidates(
-    snapshot: Snapshot, query: CandidateQuery, holder: PlaceHolder, found: TicketPlaces
-) -> Iterator[Candidate]:
-    classes = query.classes - {holder.name}
-    shown: set[tuple[object, ...]] = set()
-    for places in _rounds(found.unclaimed):
-        free = snapshot.with_states(
-            without_consumer(snapshot.state(snapshot.row_of[uuid]), member.uuid)
-            for member, place in places
-            for uuid in place.allocations
-        )
-        until = max(_end(snapshot, holder, member) for member, _ in places)
-        if until < FOREVER:
-            free = with_period(free, classes, Period(snapshot.taken_at, until))
-        free = with_virtual_classes(free, query)
-        used = frozenset(
-            (snapshot.row_of[place.host], snapshot.row_of[uuid])
-            for _, place in places
-            for uuid in place.allocations
-        )
-        anchors = frozenset(snapshot.row_of[place.host] for _, place in places)
-        for one in candidates(free, replace(query, anchors=anchors, used=used)):
-            key = (one.mappings, tuple((row, tuple(of.items())) for row, of in one.allocations))
-            if key not in shown:
-                shown.add(key)
-                yield one
-
-
-def _end(snapshot: Snapshot, holder: PlaceHolder, member: Member) -> Instant:
-    """The end of a server in the member's place."""
-    if holder.until is not None:
-        return holder.until
-    return bookings_of(snapshot, member.uuid)[0].period.end
-
-
-def _rounds(unclaimed: Mapping[Member, Place]) -> Iterator[list[tuple[Member, Place]]]:
-    """Groups of unclaimed places; no two places of a group have a provider in common.
-
-    The room of all places of a group is given back in one search. Of places with equal amounts on
-    the same providers only the first is used.
-    """
-    rounds: list[list[tuple[Member, Place]]] = []
-    given: list[set[str]] = []
-    alike: set[tuple[tuple[str, tuple[tuple[str, int], ...]], ...]] = set()
-    for member, place in unclaimed.items():
-        key = tuple(
-            sorted((uuid, tuple(sorted(of.items()))) for uuid, of in place.allocations.items())
-        )
-        if key in alike:
-            continue
-        alike.add(key)
-        providers = {place.host, *place.allocations}
-        number = next((n for n, some in enumerate(given) if not some & providers), len(given))
-        if number == len(given):
-            given.append(set())
-            rounds.append([])
-        given[number] |= providers
-        rounds[number].append((member, place))
-    yield from rounds
-
-
-# --- writes ---------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -273,25 +81,63 @@ class _TakenPlaces:
     """Held decisions by id: as stored, and as they will be written."""
 
 
-def redeemed(
-    store: Store,
+def take_by_ticket(asked: AllocationWrite, rest: Rest) -> Committed:
+    """Let writes take places by their classes; those that take none go on without tickets.
+
+    A server that is a member of another ensemble is written like any other, as with a presented
+    claim.
+
+    Raises:
+        InvalidDescription: a write has nothing but tickets that mean nothing.
+        WrongState: a write cannot get a place; the message has the reason.
+        ConcurrentUpdate: other servers kept taking the places.
+    """
+    presents = presented_claim(asked.store, asked.request_id) is not None
+    writes, tickets = _redeemed(asked, presents=presents)
+    if any(tickets):
+        try:
+            return _committed(asked, writes, tickets)
+        except DuplicateName:
+            if not all(is_ticket(name) for units in tickets for name in units):
+                raise
+            writes, _ = _redeemed(asked, presents=True)
+    return rest(replace(asked, writes=writes))
+
+
+def _committed(
+    asked: AllocationWrite,
     writes: Sequence[ReplaceAllocations],
-    declarations: Sequence[DeclaredTerms | None],
-    *,
-    presents: bool = False,
+    tickets: Sequence[Mapping[ResourceClass, int]],
+) -> Committed:
+    """Commit writes of which some take places by the class of a ticket or reservation."""
+    store, notice = asked.store, asked.settings.lifetimes.notice
+    conflict: MoorageError | None = None
+    for changeset in _taking(store, asked.ids, writes, tickets):
+        try:
+            return commit_with_returns(store, ending_in_time(store, changeset, notice))
+        except ConsumerConflict:
+            raise
+        except (ConcurrentUpdate, HoldExpired, NotFound) as error:
+            conflict = error
+    raise ConcurrentUpdate(
+        "other servers kept taking these places; retry", subject="ensemble"
+    ) from conflict
+
+
+def _redeemed(
+    asked: AllocationWrite, *, presents: bool
 ) -> tuple[tuple[ReplaceAllocations, ...], list[Mapping[ResourceClass, int]]]:
     """The writes, and for each the classes by which it takes a place, with their units.
 
     Tickets that mean nothing are taken out of the writes: those of decisions that are not held any
     more, and those of servers that have their place already and are moved or resized, and all of
     them if the request `presents` a claim.
-
-    Raises:
-        InvalidDescription: such a write has nothing else.
     """
+    store = asked.store
     found: list[ReplaceAllocations] = []
     taking: list[Mapping[ResourceClass, int]] = []
-    for write, declared in zip(writes, declarations, strict=True):
+    for write in asked.writes:
+        declared = declared_terms(write.allocations.values())
         units = {} if declared is None else declared.tickets
         held = {
             name: holder
@@ -309,7 +155,7 @@ def _has_place(store: Store, write: ReplaceAllocations) -> bool:
     return any(one.decision is not None for _, one in there)
 
 
-def take_places(
+def _taking(
     store: Store,
     ids: Ids,
     writes: Sequence[ReplaceAllocations],
@@ -317,10 +163,9 @@ def take_places(
 ) -> Iterator[Changeset]:
     """Changesets in which each write for a class that stands for places takes one of them.
 
-    Each changeset is computed from a new snapshot; the caller asks for the next one if a commit
-    conflicts. In it the hold is dropped, the allocations are written until the place's end, the
-    member gets the server, and an active claim is created. Writes without such a class are included
-    unchanged.
+    Each is computed from a new snapshot; the next one is for when a commit conflicts. In it the
+    hold is dropped, the allocations are written until the place's end, the member gets the server,
+    and an active claim is created. Writes without such a class are included unchanged.
 
     Args:
         store: the ledger.
@@ -339,13 +184,6 @@ def take_places(
             else:
                 taking.changes.append(write)
         yield Changeset((*taking.changes, *_rest(taking)))
-
-
-def is_retryable(error: Exception) -> bool:
-    """Whether a changeset of `take_places` failed by a conflict that the next one may avoid."""
-    if isinstance(error, ConsumerConflict):
-        return False
-    return isinstance(error, (ConcurrentUpdate, HoldExpired, NotFound))
 
 
 def _take(

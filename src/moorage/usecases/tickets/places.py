@@ -12,8 +12,8 @@ from moorage.domain.period import format_instant
 from moorage.domain.refusal_commands import to_see_lease, to_see_places
 from moorage.domain.tickets import parse_ticket_class
 from moorage.domain.virtual_classes import MOST, RESERVATION, TICKET, reservation_of
-from moorage.usecases.claims.presented import PREFIX
 from moorage.usecases.decide.member_places import bookings_of, place_of
+from moorage.usecases.shared.allocation_write import named_by_request
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.ticket_flavors import held_decision
 
@@ -116,7 +116,7 @@ def presented_reservation(store: Store, request_id: str | None) -> ResourceClass
     """The class of the reservation whose id a request has as its `X-Openstack-Request-Id`."""
     if request_id is None:
         return None
-    reservation = request_id.lower().removeprefix(PREFIX)
+    reservation = named_by_request(request_id)
     lease = if_stored(store.lease_of_reservation, reservation)
     named = () if lease is None else lease.reservations
     return next((one.resource_class for one in named if one.id == reservation), None)

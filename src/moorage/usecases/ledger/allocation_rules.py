@@ -1,0 +1,69 @@
+"""The rules for writes of allocations, in their order, and which writes each of them concerns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.virtual_classes import declared_terms
+from moorage.usecases.claims import presented, stay_terms
+from moorage.usecases.ledger import exclusive_hosts, member_moves, server_moves
+from moorage.usecases.shared.allocation_write import CommitRule, WriteRule, named_by_request
+from moorage.usecases.shared.lookup import if_stored
+from moorage.usecases.tickets import allocations as tickets
+
+if TYPE_CHECKING:
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.shared.allocation_write import AllocationWrite
+
+
+def _of_several(asked: AllocationWrite) -> bool:
+    return len(asked.writes) > 1
+
+
+def _have_terms(asked: AllocationWrite) -> bool:
+    return asked.virtual or asked.settings.lifetimes.bounded
+
+
+def _have_tickets(asked: AllocationWrite) -> bool:
+    if not asked.virtual:
+        return False
+    declared = (declared_terms(one.allocations.values()) for one in asked.writes)
+    return any(one is not None and one.tickets for one in declared)
+
+
+def _name_claim(asked: AllocationWrite) -> bool:
+    """Whether a claim, in whatever state, has the request's id; nearly every request has one."""
+    id_ = asked.request_id
+    return id_ is not None and if_stored(asked.store.claim, named_by_request(id_)) is not None
+
+
+def _in_kept_fleet(asked: AllocationWrite, snapshot: Snapshot) -> bool:
+    """Whether there are exclusive ensembles; the commit relies on what this process knows."""
+    return bool(asked.store.exclusive_ensembles(snapshot).ensembles)
+
+
+def _of_members(asked: AllocationWrite, _: Snapshot) -> bool:
+    """Whether a consumer is a member's server with allocations, or a migration."""
+    for one in asked.writes:
+        if one.consumer.migration_of is not None:
+            return True
+        if one.allocations and asked.store.ensembles_of_server(one.consumer.uuid):
+            return True
+    return False
+
+
+def _preemptible(asked: AllocationWrite, _: Snapshot) -> bool:
+    return any(one.stay.preemptible for one in asked.writes)
+
+
+WRITE_RULES: Final = (
+    WriteRule(_of_several, server_moves.pair_migration),
+    WriteRule(_have_terms, stay_terms.declare_stays),
+    WriteRule(_have_tickets, tickets.take_by_ticket),
+    WriteRule(_name_claim, presented.take_by_claim),
+)
+COMMIT_RULES: Final = (
+    CommitRule(_in_kept_fleet, exclusive_hosts.judge),
+    CommitRule(_of_members, member_moves.judge),
+    CommitRule(_preemptible, stay_terms.end_in_time),
+)
