@@ -9,7 +9,7 @@ from sqlalchemy import column, table
 from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from moorage.domain.errors import NotFound
+from moorage.domain.errors import NotFound, Unavailable
 from moorage.store.backend import Backend
 from moorage.store.database.session import Session
 from moorage.store.opening import connect
@@ -88,6 +88,27 @@ def test_an_older_version_does_not_count_on(tmp_path: Path) -> None:
     with pytest.raises(IntegrityError, match="a newer version"):
         backend.write(lambda session: session.exec_driver_sql(older))
     backend.close()
+
+
+def test_a_damaged_page_that_is_met_while_rows_are_fetched_is_told(
+    backend: Backend, tmp_path: Path
+) -> None:
+    fill = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        " INSERT INTO numbers SELECT i FROM n"
+    )
+    backend.write(lambda session: session.exec_driver_sql(fill))
+    backend.close()
+    path = tmp_path / "ledger.db"
+    with path.open("r+b") as file:
+        file.seek(20 * 4096)
+        file.write(b"\xff" * 4096)
+    damaged = connect(f"sqlite:///{path}")
+    try:
+        with pytest.raises(Unavailable, match="malformed"):
+            damaged.read(lambda session: session.execute(_NUMBERS.select()))
+    finally:
+        damaged.close()
 
 
 _NUMBERS = table("numbers", column("n"))

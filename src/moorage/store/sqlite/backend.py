@@ -254,13 +254,15 @@ def _raise_disk_error(error: BaseException | None) -> None:
     Raises:
         Unavailable: it is.
     """
-    if not isinstance(error, DatabaseError):
+    # The driver's own comes while rows are fetched.
+    cause = error.orig if isinstance(error, DatabaseError) else error
+    if not isinstance(cause, sqlite3.DatabaseError):
         return
-    code = getattr(error.orig, "sqlite_errorcode", 0)
+    code = getattr(cause, "sqlite_errorcode", 0)
     if code & 0xFF in _ON_THE_DISK:  # the bits above are details
         if _lasting.is_news(code):
-            _log.error("the ledger's file cannot be used: %s", error.orig)
-        raise Unavailable(f"the ledger cannot be used: {error.orig}") from error
+            _log.error("the ledger's file cannot be used: %s", cause)
+        raise Unavailable(f"the ledger cannot be used: {cause}") from error
 
 
 class _DiskErrors:
