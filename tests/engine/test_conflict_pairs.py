@@ -14,6 +14,7 @@ from tests.engine.test_conflict_sentences import check, explained
 from moorage.domain.ensembles import MemberKind, PolicyStatement, Role
 from moorage.domain.explain import Conflict
 from moorage.domain.placement import Occupant
+from moorage.domain.request_groups import Group
 from moorage.domain.topology import EMPTY, Attachment, Domain, Topology
 from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.terrain import Terrain
@@ -277,6 +278,39 @@ def test_closed_pools_are_called_pools() -> None:
     conflicts = explained(built).conflicts
     (closed,) = (one for found in conflicts for one in found.elements if one.kind == "closed")
     assert closed.said == "pools that other ensembles keep to themselves"
+
+
+def test_members_of_one_kind_that_have_too_few_hosts_are_told_apart() -> None:
+    hosts = [Host(f"h{n}", {"VCPU": 4}) for n in range(4)]
+    servers = [Host(f"s{n}", {"SESSION": 9}, standing_on="h0") for n in range(2)]
+    slices = Role("b", {"SESSION": 1}, kind=MemberKind.SLICE)
+    apart = (statement("apart", "anti-affinity", "a", "b"),)
+    wanted = replace(asked([(role("a"), 2), (slices, 2)]), policies=apart)
+    built = build_on_terrain(wanted, terrain([*hosts, *servers], EMPTY))
+    (conflict,) = explained(built).conflicts
+    assert told(conflict) == ["hosts usable for b: 1 of 2"]
+
+
+def test_a_group_that_no_provider_has_enough_for_is_told_the_most() -> None:
+    cards = [Node(f"gpu{n}", "h0", {"VGPU": 2 + n}, parent="h0") for n in range(2)]
+    nodes = [Node("h0", "h0", {"VCPU": 8}), *cards]
+    group = Group("g", {"VGPU": 4})
+    for needed in (
+        Role("w", {"VCPU": 1}, groups=(group,)),
+        Role("w", {"VCPU": 1, "VGPU": 4}),
+    ):
+        (conflict,) = explained(build(asked([(needed, 1)]), snapshot(nodes))).conflicts
+        assert told(conflict) == ["most VGPU free of one provider, for 4 VGPU: 3 of 4"]
+
+
+def test_roles_beside_alternatives_are_counted() -> None:
+    nodes = [Node("h0", "h0", {"VCPU": 9}), Node("gpu", "h0", {"VGPU": 3}, parent="h0")]
+    either = (Role("", {"VCPU": 1}), Role("", {"VGPU": 1}))
+    plain = Role("w", {"VCPU": 1}, groups=(Group("g", {"VGPU": 2}),))
+    mixed = replace(Role("v", {}), alternatives=either)
+    built = build(asked([(plain, 2), (mixed, 1)]), snapshot(nodes))
+    (conflict,) = explained(built).conflicts
+    assert told(conflict) == ["VGPU free on hosts usable for w: 3 of 4"]
 
 
 def test_racks_and_hosts_of_a_fence_are_named_to_operators_only() -> None:

@@ -197,9 +197,10 @@ def test_refusals_name_the_devices(edge: Service) -> None:
     assert too_many["conflict"] == [
         {"devices": "upf", "needs": "9 SRIOV_NET_VF with CUSTOM_PHYSNET_A for each of 1 x upf"},
         {
-            "topology": "places for 9 SRIOV_NET_VF with CUSTOM_PHYSNET_A",
-            "have": 0,
-            "needed": 1,
+            "topology": "most SRIOV_NET_VF of one provider when empty,"
+            " for 9 SRIOV_NET_VF with CUSTOM_PHYSNET_A",
+            "have": 8,
+            "needed": 9,
         },
     ]
     elsewhere = upf(count=1, ports=[port("c", "A", required=["HW_NIC_VMDQ"])])

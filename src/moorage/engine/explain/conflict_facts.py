@@ -149,18 +149,32 @@ class _Lacking:
                 yield Fact(f"the largest host gives one server {most} {name}", None)
 
     def _too_few_devices(self, role: str, count: int) -> Iterator[Fact]:
-        """Fewer providers have room for a group of a role than there are members."""
+        """No provider has enough for a group of a role, or fewer have than there are members."""
         proof, groups = self.built.problem.proof, self.binding.get(groups_key(role), frozenset())
         if proof is None or role not in self.built.problem.roles:
             return
-        devices = proof.devices
+        devices, bound = proof.devices, self.binding.get(role, frozenset())
+        where = (
+            "of one provider when empty" if self.built.terrain.emptied else "free of one provider"
+        )
         for slot in proof.requirements[self.built.problem.roles.index(role)].slots:
-            if slot.group in groups and slot.amounts:
-                able = slot.own | slot.lends
-                each = [np.maximum(devices.free[able, k], 0) // n for k, n in slot.amounts]
-                places = int(np.minimum.reduce(each).sum())
-                if places < count:
-                    yield Fact(f"places for {slot.label}", places, count)
+            amounts = [(devices.classes[k], k, n) for k, n in slot.amounts]
+            of_group = slot.group in groups
+            if not (amounts and (of_group or any(name in bound for name, _, _ in amounts))):
+                continue
+            able = slot.own | slot.lends
+            free = [np.maximum(devices.free[able, k], 0) for _, k, _ in amounts]
+            most = [int(some.max(initial=0)) for some in free]
+            lacking = [
+                Fact(f"most {name} {where}, for {slot.label}", have, n)
+                for (name, _, n), have in zip(amounts, most, strict=True)
+                if 0 < have < n
+            ]
+            yield from lacking
+            each = [some // n for some, (_, _, n) in zip(free, amounts, strict=True)]
+            places = int(np.minimum.reduce(each).sum())
+            if of_group and places < count and not lacking:
+                yield Fact(f"places for {slot.label}", places, count)
 
     def _too_few_members(self) -> Iterator[Fact]:
         """Policies that so few members cannot meet on any fleet."""
@@ -183,6 +197,18 @@ class _Lacking:
             left = self.usable.domains(one.level, self.usable.left(members))
             if len(left) < needed:
                 yield Fact(f"{one.level}s usable for {self.usable.who(members)}", len(left), needed)
+            elif isinstance(one, AtMost):
+                yield from self._too_few_domains_for_some(one, members)
+
+    def _too_few_domains_for_some(
+        self, one: AtMost, members: tuple[MemberName, ...]
+    ) -> Iterator[Fact]:
+        """Fewer domains are left to a part of the members, as to those of one kind."""
+        for hosts in self.usable.different(members):
+            some = [m for m in members if not (self.usable.hosts_of[m] & ~hosts).any()]
+            left, needed = self.usable.domains(one.level, hosts), domains_needed(one, len(some))
+            if len(left) < needed:
+                yield Fact(f"{one.level}s usable for {self.usable.who(some)}", len(left), needed)
 
     def _too_many_in_domains(self) -> Iterator[Fact]:
         """Members that share one domain, and of which some policy wants several."""
@@ -221,9 +247,12 @@ class _Lacking:
     def _too_little_in_all(self) -> Iterator[Fact]:
         """Less is free of a class, on all hosts that are left, than all members take of it."""
         problem, terrain = self.built.problem, self.built.terrain
-        if problem.choices:
-            return
-        takers: list[int] = problem.to_place.tolist()
+        # Members with alternatives may take something else.
+        takers = [
+            m
+            for m in problem.to_place.tolist()
+            if described(problem.members[m]) == problem.members[m]
+        ]
         for k, name in enumerate(terrain.classes):
             some = [m for m in takers if problem.demand[problem.role_of[m], k] > 0]
             members = [problem.members[m] for m in some]
@@ -271,27 +300,39 @@ class _Lacking:
     def _too_few_places(self) -> Iterator[Fact]:
         """Fewer members of a role fit, host by host and alone, than there are."""
         problem = self.built.problem
-        if problem.choices:
-            return
-        free = np.maximum(problem.free[: self.built.terrain.host_count], 0)
-        for number in range(len(problem.roles)):
-            demand, mine = problem.demand[number], problem.role_of[problem.to_place] == number
-            members = [problem.members[m] for m in problem.to_place[mine].tolist()]
-            if not (members and demand.any()):
+        movers: dict[str, dict[int, list[MemberName]]] = defaultdict(lambda: defaultdict(list))
+        for m in problem.to_place.tolist():
+            member, number = problem.members[m], int(problem.role_of[m])
+            movers[described(member).role][number].append(member)
+        for role, parts in movers.items():
+            if not all(problem.demand[number].any() for number in parts):
                 continue
-            hosts = self.usable.left(members)
-            each = (free[hosts][:, demand > 0] // demand[demand > 0]).min(axis=1)
-            have = int(np.minimum(each, len(members)).sum())
+            members = self.usable.of_request(one for some in parts.values() for one in some)
+            # Of each alternative at most so many, whatever is placed beside them.
+            have = sum(self._places(number, len(members)) for number in parts)
             if have < len(members):
-                bound = self.binding.get(described(members[0]).role, frozenset())
-                taken = [
-                    f"{demand[k]} {name}"
-                    for k, name in enumerate(problem.classes)
-                    if name in bound and demand[k]
-                ]
-                of = f" of {' and '.join(taken)}" if taken else ""
+                of = self._bound_amounts(role, *parts) if len(parts) == 1 else ""
                 where = f"{self.usable.giver(members)}s usable for {self.usable.who(members)}"
                 yield Fact(f"places{of} on {where}", have, len(members))
+
+    def _places(self, number: int, count: int) -> int:
+        """How many of `count` members fit on all hosts, if there were no others."""
+        problem, hosts = self.built.problem, self.built.terrain.host_count
+        demand = problem.demand[number]
+        mine = [m for m in problem.to_place.tolist() if problem.role_of[m] == number]
+        left = np.logical_or.reduce([self.usable.of_parts[problem.members[m]] for m in mine])
+        free = np.maximum(problem.free[:hosts][left], 0)[:, demand > 0]
+        return int(np.minimum((free // demand[demand > 0]).min(axis=1), count).sum())
+
+    def _bound_amounts(self, role: str, number: int) -> str:
+        """What a member of a role takes that the conflict needs: ` of 2 VCPU`."""
+        problem, bound = self.built.problem, self.binding.get(role, frozenset())
+        taken = [
+            f"{problem.demand[number, k]} {name}"
+            for k, name in enumerate(problem.classes)
+            if name in bound and problem.demand[number, k]
+        ]
+        return f" of {' and '.join(taken)}" if taken else ""
 
     def _too_few_places_in_all(self) -> Iterator[Fact]:
         """Fewer members of all roles fit, host by host, even if each took the least of any."""
