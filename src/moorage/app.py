@@ -200,6 +200,7 @@ def _mounts(
                     refuse_spent=env.limits.refuse_spent_claims,
                     misplaced_members=env.limits.misplaced_members,
                     foreign_servers=env.limits.foreign_servers,
+                    build_retries=env.limits.build_retries,
                 ),
                 candidates=settings.candidates,
             ),

@@ -17,6 +17,9 @@ FILTERS: Final = (
     "nova.scheduler.filters.all_filters",
     "moorage.nova_filter.host_filter.HeldPlaceFilter",
 )
+WEIGHERS: Final = (
+    "nova.scheduler.weights.all_weighers,moorage.nova_filter.host_weigher.DecidedHostWeigher"
+)
 ENABLED: Final = (
     "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,"
     "ServerGroupAffinityFilter,HeldPlaceFilter"
@@ -165,7 +168,11 @@ def _nova(layout: Layout, name: str) -> Sections:
         "neutron": account(layout, "nova"),
         "glance": account(layout, "nova"),
         "conductor": {"workers": "1"},
-        "filter_scheduler": {"available_filters": FILTERS, "enabled_filters": ENABLED},
+        "filter_scheduler": {
+            "available_filters": FILTERS,
+            "enabled_filters": ENABLED,
+            "weight_classes": WEIGHERS,
+        },
         "scheduler": {"workers": "1", "discover_hosts_in_cells_interval": "2"},
         "compute": {
             "live_migration_wait_for_vif_plug": "false",
@@ -263,6 +270,7 @@ def moorage(layout: Layout) -> Path:
                 "port": str(layout.ports["moorage"]),
                 "database": f"sqlite:///{folder}/moorage.db",
                 "ticket_flavors": "nova",
+                "build_retries": "2",
                 # Nova asks without a limit where a server has a hint of a group.
                 "max_allocation_candidates": "1000",
             },

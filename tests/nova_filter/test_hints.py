@@ -444,3 +444,16 @@ def test_an_answer_that_nobody_reads_gives_the_place_back(cloud: Cloud) -> None:
     assert "building" in cloud.members().values()
     answer.close()
     assert set(cloud.members().values()) == {"held"}
+
+
+def test_every_claim_is_named_for_the_schedulers_weigher(cloud: Cloud) -> None:
+    """Those that metadata name, and those that a client presents by its header."""
+    named = {"moorage:ensemble": cloud.ensemble, "moorage:member": "db[0]"}
+    assert cloud.boot(None, metadata=named) == (202, {})
+    claim = str(cloud.nova.global_ids[0]).removeprefix("req-")
+    assert cloud.nova.seen[0]["os:scheduler_hints"] == {"moorage_claim": claim}
+    assert cloud.boot({"query": "[]"}, metadata=named, presents=f"req-{NOVAS_OWN}") == (202, {})
+    hints = {"query": "[]", "moorage_claim": NOVAS_OWN}
+    assert cloud.nova.seen[1]["os:scheduler_hints"] == hints
+    assert cloud.boot({"query": "[]"}, presents=f"req-{NOVAS_OWN}") == (202, {})
+    assert cloud.nova.seen[2]["os:scheduler_hints"] == {"query": "[]"}

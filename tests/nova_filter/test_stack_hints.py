@@ -60,8 +60,9 @@ def stack(cloud: Cloud) -> Cloud:
 def test_heats_hints_find_the_place_of_a_server(stack: Cloud, hints: Any, member: str) -> None:
     assert stack.boot(hints) == (202, {})
     assert [name for name, now in stack.members().items() if now == "building"] == [member]
-    assert str(stack.nova.global_ids[0]).startswith("req-")
-    assert stack.nova.seen == [{"server": SERVER, "os:scheduler_hints": hints}]
+    claim = str(stack.nova.global_ids[0]).removeprefix("req-")
+    claimed = {**hints, "moorage_claim": claim}
+    assert stack.nova.seen == [{"server": SERVER, "os:scheduler_hints": claimed}]
 
 
 @pytest.mark.parametrize(

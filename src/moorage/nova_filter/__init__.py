@@ -24,7 +24,8 @@ global id, unless it brings one: if the server is a member, Placement answers wi
 it keeps its ensemble's policies.
 
 Only the standard library is used in nova-api, and nothing else of Moorage: nothing of it needs to
-be configured where nova-api runs. `host_filter` is for nova-scheduler.
+be configured where nova-api runs. `host_filter` and `host_weigher` are for
+nova-scheduler.
 """
 
 from moorage.nova_filter.middleware import filter_factory

@@ -208,6 +208,19 @@ def with_claim(request: Mapping[str, Any], claim: str) -> dict[str, Any]:
     }
 
 
+def with_claim_alone(request: Mapping[str, Any], claim: str) -> dict[str, Any]:
+    """The body with the claim's id as its only new hint; see `host_weigher`."""
+    key = next((key for key in HINTS if isinstance(request.get(key), dict)), HINTS[0])
+    return {**request, key: {**request.get(key, {}), CLAIM: claim}}
+
+
+def names_ensemble(request: Any) -> bool:  # noqa: ANN401 - any JSON value
+    """Whether the server's metadata say of which ensemble it is."""
+    server = request.get("server") if isinstance(request, dict) else None
+    metadata = server.get("metadata") if isinstance(server, dict) else None
+    return isinstance(metadata, dict) and ENSEMBLE in metadata
+
+
 def without_place(request: Mapping[str, Any]) -> dict[str, Any]:
     """The body without the hint `moorage`: the server gets an ordinary host."""
     return _with_hints(request, {HINT: None, CLAIM: None})

@@ -60,7 +60,7 @@ class HeldPlaceFilter(filters.BaseHostFilter):  # type: ignore[misc]
                 spec_obj.get_scheduler_hint(HINT),
             )
             return []
-        allowed = _candidates(spec_obj)
+        allowed = candidate_hosts(spec_obj)
         return [one for one in hosts if one.uuid in allowed]
 
 
@@ -85,11 +85,14 @@ def _placement() -> Any:  # noqa: ANN401 - keystoneauth's adapter
     return utils.get_ksa_adapter("placement")
 
 
-def _candidates(spec: Any) -> frozenset[str]:  # noqa: ANN401 - Nova's RequestSpec
-    """UUIDs of the hosts of all the request's candidates; none if Moorage does not answer."""
+def candidate_hosts(spec: Any, most: int | None = None) -> frozenset[str]:  # noqa: ANN401 - Nova's RequestSpec
+    """UUIDs of the hosts of the request's first candidates, as many as there are or `most`.
+
+    None if Moorage does not answer. That of a presented claim's place is the first.
+    """
     request = scheduler_utils.ResourceRequest.from_request_spec(spec)
     # Nova's limit may cut off the very hosts that the scheduler was given.
-    request._limit = None  # noqa: SLF001 - as Nova's own code unsets it
+    request._limit = most  # noqa: SLF001 - as Nova's own code unsets it
     placement = _placement()
     try:
         answer = placement.get(

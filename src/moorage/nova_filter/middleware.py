@@ -18,7 +18,9 @@ from moorage.nova_filter.hints import (
     Refusal,
     named_places,
     named_reservation,
+    names_ensemble,
     with_claim,
+    with_claim_alone,
     without_place,
 )
 from moorage.nova_filter.native_api import NativeApi, Unanswered
@@ -131,6 +133,9 @@ class HintFilter:
         if presented is not None:
             environ[GLOBAL_ID] = f"req-{presented}"
         if claim is None:
+            own = _presented_id(environ)
+            if own is not None and names_ensemble(request):
+                _put_body(environ, with_claim_alone(request, own))
             return self._application(environ, start_response)
         return self._watched(environ, start_response, calls, claim)
 
@@ -174,7 +179,9 @@ class HintFilter:
             self._without_an_answer(error, insists=insists)
         if claim is not None and place.named_by in {GROUP, HINT}:
             _put_body(environ, with_claim(request, claim))
-        elif claim is None and place.named_by == HINT:
+        elif claim is not None:
+            _put_body(environ, with_claim_alone(request, claim))
+        elif place.named_by == HINT:
             _put_body(environ, without_place(request))
         return claim
 
@@ -290,8 +297,13 @@ def _named_host(environ: Environ) -> str | None:
 
 def _presents(environ: Environ) -> bool:
     """Whether the request has a global request id already, by its header."""
+    return _presented_id(environ) is not None
+
+
+def _presented_id(environ: Environ) -> str | None:
+    """What follows `req-` in the global request id that the request brings."""
     text = str(environ.get(GLOBAL_ID) or environ.get("HTTP_X_OPENSTACK_REQUEST_ID") or "")
-    return text.startswith("req-")
+    return text.removeprefix("req-").lower() if text.startswith("req-") else None
 
 
 def _caller(environ: Environ) -> dict[str, str]:

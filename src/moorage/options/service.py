@@ -268,6 +268,15 @@ SERVICE: Final = (
         " member anew on another host, all others staying (elsewhere).",
     ),
     Setting(
+        "build_retries",
+        whole(0, 20),
+        "0",
+        "N",
+        "How many other hosts are candidates of a claim that is presented, for Nova's own retries"
+        " of a failed build; a server that is written on one of them has its member placed there."
+        " Needs the filter in nova-api and the weigher in nova-scheduler (moorage.nova_filter).",
+    ),
+    Setting(
         "server_provider_grace",
         duration,
         "1h",

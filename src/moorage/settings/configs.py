@@ -256,6 +256,7 @@ def configure(effective: Effective) -> Settings:
             foreign_servers=OnViolation(value["foreign_servers"]),
             server_provider_grace=value["server_provider_grace"],
             offered_names=value["offered_names"],
+            build_retries=value["build_retries"],
             builds_elsewhere=value["failed_builds"] == "elsewhere",
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(

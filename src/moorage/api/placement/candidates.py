@@ -19,6 +19,7 @@ from moorage.engine.candidates.limit import first_candidates
 from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
+from moorage.usecases.ledger.build_retries import retry_candidates
 from moorage.usecases.ledger.exclusive_hosts import without_exclusive_hosts
 from moorage.usecases.ledger.member_moves import with_hosts_for_move
 from moorage.usecases.server_providers.queries import without_server_providers
@@ -30,7 +31,7 @@ from moorage.usecases.tickets.candidates import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from moorage.api.placement.candidate_texts import Rows
     from moorage.api.placement.rendering import Text
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.fleet_view import Ints
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.claims.presented import PresentedClaim
 
 
 def list_all(env: Environment, request: Request) -> Response:
@@ -59,7 +61,7 @@ def list_all(env: Environment, request: Request) -> Response:
     if drawn is not None:
         requests, used = _few(drawn.snapshot, drawn.candidates, most)
     elif shown is not None:
-        requests, used = _few(snapshot, candidates_for(snapshot, query, shown), most)
+        requests, used = _few(snapshot, _of_claim(env, snapshot, query, shown), most)
     else:
         query = without_server_providers(snapshot, query)
         lifetimes = env.settings.lifetimes
@@ -85,6 +87,24 @@ def list_all(env: Environment, request: Request) -> Response:
         b"}}",
     )
     return Response(body=body, modified=snapshot.taken_at)
+
+
+def _of_claim(
+    env: Environment, snapshot: Snapshot, query: CandidateQuery, shown: PresentedClaim
+) -> Iterator[Candidate]:
+    """The candidates of a presented claim: on its host, and then those for retries of the build."""
+    yield from candidates_for(snapshot, query, shown)
+    rules = env.settings
+    if rules.build_retries:
+        query = without_exclusive_hosts(
+            env.store,
+            snapshot,
+            without_server_providers(snapshot, query),
+            rules.lifetimes,
+            rules.foreign_servers,
+            None,
+        )
+        yield from retry_candidates(env.store, snapshot, query, shown, rules.build_retries)
 
 
 def _few(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims import presented, stay_terms
-from moorage.usecases.ledger import exclusive_hosts, member_moves, server_moves
+from moorage.usecases.ledger import build_retries, exclusive_hosts, member_moves, server_moves
 from moorage.usecases.shared.allocation_write import CommitRule, WriteRule, named_by_request
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.tickets import allocations as tickets
@@ -37,6 +37,10 @@ def _name_claim(asked: AllocationWrite) -> bool:
     return id_ is not None and if_stored(asked.store.claim, named_by_request(id_)) is not None
 
 
+def _may_retry_build(asked: AllocationWrite) -> bool:
+    return bool(asked.settings.build_retries) and _name_claim(asked)
+
+
 def _in_kept_fleet(asked: AllocationWrite, snapshot: Snapshot) -> bool:
     """Whether there are exclusive ensembles; the commit relies on what this process knows."""
     return bool(asked.store.exclusive_ensembles(snapshot).ensembles)
@@ -60,6 +64,7 @@ WRITE_RULES: Final = (
     WriteRule(_of_several, server_moves.pair_migration),
     WriteRule(_have_terms, stay_terms.declare_stays),
     WriteRule(_have_tickets, tickets.take_by_ticket),
+    WriteRule(_may_retry_build, build_retries.place_elsewhere),
     WriteRule(_name_claim, presented.take_by_claim),
 )
 COMMIT_RULES: Final = (

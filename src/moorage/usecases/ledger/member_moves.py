@@ -146,6 +146,34 @@ def refused_move(env: UseCaseEnvironment, caller: Caller, host: str, server: str
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class KeepingHosts:
+    """The hosts on which a member keeps its required policies, the others being where they are."""
+
+    rows: frozenset[int]
+    """Of the snapshot."""
+    refusals: Mapping[int, tuple[str, ...]]
+    """Row of each other host -> the policies that the member breaks there."""
+
+
+def keeping_hosts(snapshot: Snapshot, ensemble: Ensemble, member: MemberName) -> KeepingHosts:
+    """The hosts on which a member without a server keeps the policies as well as on any host."""
+    judging = tuple(
+        one for one in ensemble.policies if one.required and not SETTLING.isdisjoint(one.phases)
+    )
+    move = _Move(replace(ensemble, policies=judging), ensemble, member)
+    excess = _excess(snapshot, move)
+    least = excess.total.min(initial=_ANY)
+    rows = [snapshot.row_of[uuid] for uuid in excess.terrain.uuids]
+    keeping = frozenset(
+        rows[one] for one in np.flatnonzero(excess.of_kind & (excess.total == least)).tolist()
+    )
+    others = {
+        row: tuple(excess.needless(one)) for one, row in enumerate(rows) if row not in keeping
+    }
+    return KeepingHosts(keeping, others)
+
+
 def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
     """Refuse writes that move a member to a host on which it breaks required policies.
 

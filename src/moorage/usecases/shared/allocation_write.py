@@ -58,6 +58,8 @@ class WriteSettings:
     """What becomes of a member's move that breaks required policies."""
     foreign_servers: OnViolation = OnViolation.REPORT
     """What becomes of a server on a host that an `exclusive` policy keeps from it."""
+    build_retries: int = 0
+    """How many other hosts are candidates of a presented claim."""
 
 
 @dataclass(frozen=True, slots=True)

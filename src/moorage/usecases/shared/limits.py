@@ -94,6 +94,8 @@ class Limits:
     builds_elsewhere: bool = False
     """Whether a member is placed on another host when its server is deleted while its decision is
     held, as Nova does with a server that it could not build."""
+    build_retries: int = 0
+    """How many other hosts are candidates of a presented claim, for Nova's retries of a build."""
     preemption_notice: Duration | None = None
     """The latest time before its start at which a lease may be preempted by one of a higher
     priority; None: never."""
