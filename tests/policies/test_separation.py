@@ -1,9 +1,11 @@
 """Separation between roles: tiers that are close in themselves, and far from each other."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from moorage.domain.ensembles import PolicyStatement
 from moorage.domain.errors import Contradiction, InvalidDescription
 from moorage.domain.period import SECOND
 from moorage.domain.topology import Attachment, Domain, Topology
@@ -12,6 +14,7 @@ from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.verify import verify
 from moorage.policies.contradiction import refuse_contradictions
+from moorage.policies.primitives import Apart, AtMost
 from moorage.policies.separation import Separation
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
@@ -19,22 +22,29 @@ from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import Host, request, statement, terrain
 
 ROLES = {"east": (2, {"VCPU": 1}), "west": (2, {"VCPU": 1}), "db": (1, {"VCPU": 1})}
-APART = {"level": "rack", "between": "roles"}
+APART: dict[str, Any] = {"level": "rack", "between": "roles"}
 
 
 def built(racks: int, *policies: tuple[str, str, dict[str, Any]]) -> BuiltProblem:
     """Clusters east and west, and a database, on racks of two hosts."""
+    stated = [
+        statement(name, type_, *members.split(), **parameters)
+        for name, (type_, members, parameters) in zip("abcdef", policies, strict=False)
+    ]
+    return built_of(ROLES, racks, *stated)
+
+
+def built_of(
+    roles: dict[str, tuple[int, dict[str, int]]], racks: int, *stated: PolicyStatement
+) -> BuiltProblem:
+    """Members of these roles on racks of two hosts."""
     topology = Topology.build(
         {"location": ("rack",)},
         [Domain(f"r{i}", "rack") for i in range(racks)],
         [Attachment(f"h{i}", f"r{i // 2}") for i in range(2 * racks)],
     )
     fleet = terrain([Host(f"h{i}", {"VCPU": 4}) for i in range(2 * racks)], topology)
-    stated = [
-        statement(name, type_, *members.split(), **parameters)
-        for name, (type_, members, parameters) in zip("abcdef", policies, strict=False)
-    ]
-    return build_on_terrain(request(ROLES, stated), fleet)
+    return build_on_terrain(request(roles, list(stated)), fleet)
 
 
 def test_each_cluster_has_racks_of_its_own() -> None:
@@ -187,3 +197,25 @@ def test_sides_that_must_be_together_contradict_their_separation() -> None:
     with pytest.raises(Contradiction) as refused:
         refuse_contradictions(asked.roles, asked.members, [apart, near])
     assert set(refused.value.policies) == {"s", "n"}
+
+
+@pytest.mark.parametrize(("racks", "verdict"), [(3, "feasible"), (2, "infeasible")])
+def test_sides_of_single_members_are_one_limit_for_each_domain(racks: int, verdict: str) -> None:
+    """And not a rule for every two: of a thousand sides these would be half a million."""
+    roles = {"east": (1, {"VCPU": 1}), "west": (1, {"VCPU": 1}), "db": (1, {"VCPU": 1})}
+    found = built_of(roles, racks, statement("apart", "separation", "east", "west", "db", **APART))
+    (limit,) = found.problem.primitives
+    assert isinstance(limit, AtMost)
+    assert (len(limit.members), limit.limit, limit.weight) == (3, 1, None)
+    for solver in (Exhaustive(), Portfolio(CpSat())):
+        assert solver.solve(found.problem, time_limit=5 * SECOND, seed=0).verdict.value == verdict
+
+
+def test_a_side_of_two_members_and_a_preference_are_compared_pair_by_pair() -> None:
+    roles = {"east": (2, {"VCPU": 1}), "west": (1, {"VCPU": 1}), "db": (1, {"VCPU": 1})}
+    found = built_of(roles, 3, statement("apart", "separation", "east", "west", "db", **APART))
+    assert sum(isinstance(one, Apart) for one in found.problem.primitives) == 3
+    alone = {"east": (1, {"VCPU": 1}), "west": (1, {"VCPU": 1}), "db": (1, {"VCPU": 1})}
+    preferred = replace(statement("apart", "separation", "east", "west", "db", **APART), weight=2)
+    found = built_of(alone, 3, preferred)
+    assert sum(isinstance(one, Apart) for one in found.problem.primitives) == 3

@@ -12,7 +12,7 @@ from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND, Duration
 from moorage.domain.requests import Objective
-from moorage.domain.topology import EMPTY, HOST, Level
+from moorage.domain.topology import EMPTY, HOST, Attachment, Domain, Level, Topology
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.cost import cost, satisfies
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
@@ -267,3 +267,35 @@ def test_a_short_limit_still_ends() -> None:
     found = Portfolio(CpSat()).solve(problem, time_limit=1, seed=0)
     assert found.verdict is Verdict.FEASIBLE
     assert np.all(np.asarray(found.hosts) >= 0)
+
+
+def sides(count: int, each: int) -> BuiltProblem:
+    """So many roles, each in one rack and no two in the same, and twice as many racks."""
+    racks = 2 * count
+    topology = Topology.build(
+        {"location": ("rack",)},
+        [Domain(f"r{i}", "rack") for i in range(racks)],
+        [Attachment(f"h{i}", f"r{i}") for i in range(racks)],
+    )
+    roles = {f"s{i}": (each, {"VCPU": 1}) for i in range(count)}
+    apart = statement("apart", "separation", *roles, level="rack", between="roles")
+    near = [statement(f"near-{role}", "affinity", role, level="rack") for role in roles]
+    hosts = [Host(f"h{i}", {"VCPU": each + i % 3}) for i in range(racks)]
+    stated = request(roles, [apart, *near], objective=Objective.SPREAD)
+    return build_on_terrain(stated, terrain(hosts, topology))
+
+
+def test_a_placement_between_very_many_sides_is_not_stated_again_to_be_improved() -> None:
+    built, recorder = sides(70, 9), Recorder()
+    found = Portfolio(recorder).solve(built.problem, time_limit=2 * SECOND, seed=0)
+    assert found.hosts is not None
+    verify(built, found.hosts)
+    assert recorder.asked == []
+    assert not found.proven
+
+
+def test_the_exact_solver_states_no_more_than_its_time_is_for() -> None:
+    built = sides(40, 2)
+    found = CpSat().solve(built.problem, time_limit=LIMIT // 200, seed=0)
+    assert found.solver == "greedy"
+    assert found.hosts is not None

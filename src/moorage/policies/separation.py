@@ -18,7 +18,16 @@ from moorage.policies.levels import (
 )
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import Apart, AtMost, NeverOn
-from moorage.policies.sides import GROUPS, MEMBERS, ROLES, Between, check_form, opposed, split
+from moorage.policies.sides import (
+    GROUPS,
+    MEMBERS,
+    ROLES,
+    Between,
+    check_form,
+    opposed,
+    single,
+    split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -172,12 +181,23 @@ class Separation:
             yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=1)
             yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
         else:
-            for ours, theirs in combinations(split(edge, self.between).values(), 2):
-                yield Apart(policy=name, members=ours, others=theirs, weight=weight, level=level)
+            yield from self._apart(edge, level, name=name, weight=weight)
             for ensemble, members in opposed(edge, self.between):
                 if near := fleet.near(ensemble, level):
                     yield NeverOn(policy=name, members=members, weight=weight, hosts=near)
             yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
+
+    def _apart(
+        self, edge: Edge, level: Level, *, name: str, weight: int | None
+    ) -> Iterator[Primitive]:
+        """Every two sides in different domains: of single members, one in each domain at most."""
+        sides = split(edge, self.between)
+        if weight is None and single(sides):
+            alone = tuple(one for (one,) in sides.values())
+            yield AtMost(policy=name, members=alone, weight=None, level=level, limit=1)
+            return
+        for ours, theirs in combinations(sides.values(), 2):
+            yield Apart(policy=name, members=ours, others=theirs, weight=weight, level=level)
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """As many domains as members."""

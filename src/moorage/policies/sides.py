@@ -15,7 +15,7 @@ from moorage.domain.role_paths import PathTree, group_of
 from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from moorage.domain.ensembles import MemberName
     from moorage.policies.contract import Edge
@@ -40,6 +40,11 @@ def split(edge: Edge, between: Between) -> dict[str, Edge]:
         if side_of[member.role]:
             found.setdefault(side_of[member.role], []).append(member)
     return {side: tuple(some) for side, some in found.items()}
+
+
+def single(sides: Mapping[str, Edge]) -> bool:
+    """Whether there are several sides, of one member each: then no two members may be together."""
+    return len(sides) > 1 and all(len(side) == 1 for side in sides.values())
 
 
 class _Named:

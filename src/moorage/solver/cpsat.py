@@ -41,6 +41,9 @@ MOST_CELLS = 400_000
 """Variables of a model that looks for a first answer or a proof."""
 CELLS_PER_SECOND = 40_000
 """Most variables per second of the time limit: a model is then stated in about two thirds of it."""
+TERMS_PER_SECOND = 400_000
+"""Most terms of constraints per second of the time limit. To state those of every two of a hundred
+sides takes a minute and gigabytes, whatever the limit; nothing is searched for then."""
 DETERMINISTIC = 0.5
 """CP-SAT's deterministic seconds per second of the limit: reached before the wall clock."""
 
@@ -68,6 +71,8 @@ class CpSat:
         rows = _shortlist(
             numbers, suffices, first, max(cells // max(len(numbers.interchangeable), 1), 1)
         )
+        if _terms(numbers, len(rows)) > TERMS_PER_SECOND * time_limit // SECOND:
+            return replace(known, wall_ms=(time.monotonic() - started) * 1000)
         stated = model(numbers, rows, of_class)
         add_cuts(stated)
         if known.hosts is not None:
@@ -109,6 +114,17 @@ class CpSat:
                 Verdict.FEASIBLE, known.solver, known.hosts, known.value, min(bound, known.value)
             )
         return Outcome(Verdict.FEASIBLE, self.name, rows, value, min(bound, value))
+
+
+def _terms(numbers: ProblemIndex, rows: int) -> int:
+    """About how many terms the constraints have that count members by domains, on so many hosts."""
+    kind_of = {m: kind for kind, some in enumerate(numbers.interchangeable) for m in some}
+    found = 0
+    for constraint in numbers.constraints:
+        for members in (constraint.members, constraint.others):
+            kinds = len({kind_of[m] for m in members if m in kind_of})
+            found += kinds * rows + min(constraint.domain_count, rows) if kinds else 0
+    return found
 
 
 def _loads(problem: Problem, known: Outcome) -> Ints:

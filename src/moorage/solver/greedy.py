@@ -77,7 +77,8 @@ class Greedy:
         least = lower_bound(numbers)
         best = Outcome(Verdict.UNKNOWN, self.name)
         began, until, left = started, deadline, self.improving
-        for attempt, found in enumerate(self._attempts(numbers, noise, deadline, least)):
+        polish = time_limit / SECOND / IMPROVING
+        for attempt, found in enumerate(self._attempts(numbers, noise, deadline, least, polish)):
             now = time.monotonic()
             if found is not None:
                 if best.hosts is None:
@@ -104,9 +105,17 @@ class Greedy:
         return Outcome(Verdict.FEASIBLE, self.name, rows, value=value, bound=bound)
 
     def _attempts(
-        self, numbers: ProblemIndex, noise: np.random.Generator, deadline: float, least: int
+        self,
+        numbers: ProblemIndex,
+        noise: np.random.Generator,
+        deadline: float,
+        least: int,
+        polish: float,
     ) -> Iterator[tuple[Ints, int] | None]:
-        """Per attempt the [M] rows of a valid placement and its cost, or None."""
+        """Per attempt the [M] rows of a valid placement and its cost, or None.
+
+        A placement is polished for so many seconds, and until the deadline, at most.
+        """
         partial = Partial(numbers, self.scatter)
         blocks = _blocks(partial)
         failures = dict.fromkeys(blocks, 0)
@@ -123,7 +132,7 @@ class Greedy:
             spread = 0.0 if attempt == 0 else 2.0 * attempt
             stuck = self._place_all(partial, order, noise, spread)
             if stuck is None and satisfies(numbers.problem, partial.row_of[None, :])[0]:
-                value = self._polish(partial, deadline, least)
+                value = self._polish(partial, min(deadline, time.monotonic() + polish), least)
                 yield partial.row_of, value
                 continue
             if stuck is not None:

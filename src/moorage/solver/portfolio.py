@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain import search_progress
 from moorage.domain.decisions import SolveEnd
@@ -22,6 +22,11 @@ from moorage.solver.strategies import better
 if TYPE_CHECKING:
     from moorage.domain.period import Duration
     from moorage.engine.joint.problem import Outcome, Problem, SupportsSolve
+
+
+MOST_LISTED: Final = 40_000
+"""Primitives that list more members than this take the exact solver longer to state than it has to
+improve a placement: those of every two of a hundred sides of ten members list 99,000."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ class Portfolio:
         left = time_limit - int(_since(started) / 1000 * SECOND)
         if quick.verdict is Verdict.FEASIBLE:
             left = min(left, time_limit // self.improving)
-        if quick.proven or left <= 0:
+        placed = quick.verdict is Verdict.FEASIBLE
+        if quick.proven or left <= 0 or (placed and _listed(problem) > MOST_LISTED):
             return _ended(quick, started)
         try:
             exact = self.exact.solve(problem, time_limit=left, seed=seed)
@@ -61,6 +67,12 @@ class Portfolio:
                 raise
             return _ended(quick, started, SolveEnd.BUSY)
         return _ended(better(quick, exact), started)
+
+
+def _listed(problem: Problem) -> int:
+    """How many members the primitives list together."""
+    lists = ((one.members, getattr(one, "others", ())) for one in problem.primitives)
+    return sum(len(members) + len(others) for members, others in lists)
 
 
 def _ended(found: Outcome, started: float, otherwise: SolveEnd = SolveEnd.TIME_LIMIT) -> Outcome:

@@ -180,7 +180,7 @@ def test_a_depth_bomb_is_refused(service: Service, depth: int) -> None:
 
 def test_too_many_copies_that_are_apart_are_refused(service: Service) -> None:
     cluster = {"name": "g", "kind": "ensemble", "count": 400,
-               "members": [{"name": "w", "flavor": "m1.small"}]}  # fmt: skip
+               "members": [{"name": "w", "count": 2, "flavor": "m1.small"}]}  # fmt: skip
     apart = {"type": "separation", "members": ["g"], "between": "groups", "level": "rack"}
     answer = service.call("POST", "/ensembles", {"ensemble": body(apart, cluster=cluster)})
     assert "members in all policies together, each once for every other side" in answer.text
@@ -196,8 +196,14 @@ def cells(count: int, each: int) -> dict[str, Any]:
     return {"ensemble": {"name": "cells", "members": roles, "policies": [apart]}}
 
 
+def test_a_thousand_sides_of_one_member_each_are_judged_by_the_fleet(service: Service) -> None:
+    """They are not too many to compare: they lack racks."""
+    error = refused(service.call("POST", "/ensembles", cells(1_000, 1)), 409, "infeasible")
+    assert "apart" in error["detail"]
+
+
 def test_more_sides_than_can_be_compared_are_refused(service: Service) -> None:
-    answer = service.call("POST", "/ensembles", cells(400, 1))
+    answer = service.call("POST", "/ensembles", cells(400, 2))
     assert answer.status_code in (400, 403)
     assert "each once for every other side: limit 100000" in answer.text
     many = cells(3, 1)

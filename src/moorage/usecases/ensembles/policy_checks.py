@@ -18,7 +18,7 @@ from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.registry import parse
-from moorage.policies.sides import MEMBERS, split
+from moorage.policies.sides import MEMBERS, single, split
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.shared.role_resolution import names_for
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.policies.contract import Policy
+    from moorage.policies.contract import Edge, Policy
     from moorage.policies.rules import PolicyRule
+    from moorage.policies.sides import Between
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -158,10 +159,18 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
     )
 
 
+def _times_listed(statement: PolicyStatement, edge: Edge, between: Between) -> int:
+    """How often each member of a hyperedge is listed in what its policy compiles to, at most."""
+    if between == MEMBERS:
+        return 1
+    sides = split(edge, between)
+    return 1 if statement.required and single(sides) else max(len(sides) - 1, 1)
+
+
 def _bound_edges(ensemble: Ensemble, policies: Sequence[Policy]) -> None:
     """Check that the policies' hyperedges have at most `MOST_LISTED` members together.
 
-    Between sides, a member counts for every other side.
+    Between sides, a member counts for every other side; once, where each side is one member.
 
     Raises:
         LimitExceeded: they have more.
@@ -170,8 +179,7 @@ def _bound_edges(ensemble: Ensemble, policies: Sequence[Policy]) -> None:
     for statement, policy in zip(ensemble.policies, policies, strict=True):
         between = getattr(policy, SIDES, MEMBERS)
         for edge in ensemble.edges(statement):
-            others = 1 if between == MEMBERS else len(split(edge, between)) - 1
-            listed += len(edge) * max(others, 1)
+            listed += len(edge) * _times_listed(statement, edge, between)
         if listed > MOST_LISTED:
             counted = ", each once for every other side" if between != MEMBERS else ""
             raise LimitExceeded(
