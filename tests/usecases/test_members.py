@@ -172,9 +172,9 @@ def test_a_member_that_leaves_frees_its_hold_but_not_its_server(service: Service
     path, taken = placed(service)
     running(service, "h4" if taken != "h4" else "h5")
     joining(service, path)
-    assert service.call("DELETE", f"{path}/members/db[1]").status_code == 204
+    assert service.call("DELETE", f"{path}/members/db[1]").status_code == 200
     assert len(service.store.bookings(consumer=SERVER)) == 1
-    assert service.call("DELETE", f"{path}/members/db[0]").status_code == 204
+    assert service.call("DELETE", f"{path}/members/db[0]").status_code == 200
     assert service.call("GET", f"{path}/members").json["members"] == []
     left = service.call("GET", "/bookings", caller=OPERATOR).json["bookings"]
     assert "held" not in {one["state"] for one in left}
@@ -231,3 +231,33 @@ def test_uuids_of_an_ensembles_new_members_share_their_first_half() -> None:
     assert len({str(one)[:18] for one in uuids}) == 1
     [other] = new_members(ids, names[:1])
     assert other.uuid[:18] != members[0].uuid[:18]
+
+
+def test_a_removal_says_which_policies_break_by_it(service: Service) -> None:
+    role = {"name": "db", "count": 3, "flavor": "m1.small"}
+    keep = {
+        "name": "ha",
+        "type": "survive",
+        "members": ["db"],
+        "level": "rack",
+        "lose": 1,
+        "keep": 2,
+    }
+    body = {"name": "quorum", "members": [role], "policies": [keep], "decide": {}}
+    made = service.call("POST", "/ensembles", {"ensemble": body})
+    assert made.status_code == 201, made.json
+    path = f"/ensembles/{made.json['ensemble']['id']}"
+    asked = service.call("DELETE", f"{path}/members/db[2]", query={"dry_run": "true"})
+    assert asked.status_code == 200, asked.json
+    would = asked.json["removed"]
+    assert (would["member"], would["freed"], would["dry_run"]) == ("db[2]", True, True)
+    assert {one["policy"] for one in would["violations"]} == {"ha"}
+    assert len(service.call("GET", f"{path}/members").json["members"]) == 3
+    done = service.call("DELETE", f"{path}/members/db[2]").json["removed"]
+    assert done == {**would, "dry_run": False}
+    told = service.call("GET", "/events", query={"type": "member.removed"}).json["events"]
+    assert [one["body"]["policies"] for one in told] == [["ha"]]
+    assert (told[0]["body"]["member"], told[0]["body"]["name"]) == ("db[2]", "quorum")
+    # What is broken already is not told again.
+    again = service.call("DELETE", f"{path}/members/db[1]").json["removed"]
+    assert again["violations"] == []

@@ -8,7 +8,7 @@ from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble import newest_decision
 from moorage.cli.lease_text import called
-from moorage.cli.output import Columns, Shown, clock_time, fields, listing, short
+from moorage.cli.output import Columns, Shown, clock_time, fields, listing, moment, short
 from moorage.cli.parser import ENSEMBLE, Option, Repeated, WrongUsage
 from moorage.cli.times import minute
 from moorage.client.lookup import UUID, pick
@@ -139,7 +139,7 @@ class Show(Command):
                 ("server", one.server_id),
                 ("reason", one.reason),
                 ("decision", one.decision_id),
-                ("expires", one.expires_at),
+                ("expires", moment(one.expires_at) if one.expires_at else None),
                 ("present as", ", ".join(f"{name}: {value}" for name, value in headers) or None),
             ]
         )

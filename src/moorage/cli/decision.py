@@ -66,7 +66,10 @@ class Show(Command):
                 ("id", one.id),
                 ("ensemble", f"{one.ensemble_id} (generation {one.ensemble_generation})"),
                 ("status", _status(one.status)),
-                ("held until", one.expires_at if one.assignments else None),
+                (
+                    "held until",
+                    moment(one.expires_at) if one.assignments and one.expires_at else None,
+                ),
                 ("places gone", ", ".join(one.withdrawn) or None),
                 ("stays", _stays(one)),
                 ("lease", one.lease_id),

@@ -19,7 +19,7 @@ from moorage.cli.output import (
     stack,
     table,
 )
-from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE
+from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE, Option
 from moorage.client.errors import Missing
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.words import counted
@@ -385,8 +385,13 @@ class Delete(Command):
     examples = """
         moorage ensemble delete shop
         moorage ensemble delete shop --yes
+        moorage ensemble delete shop --cascade leases   # cancels its lease, too
     """
-    options = (ENSEMBLE, confirm.yes_argument)
+    options = (
+        ENSEMBLE,
+        Option("--cascade", choices=("leases",), help="also cancel its lease, which keeps it else"),
+        confirm.yes_argument,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli.placement_map import summed
@@ -397,7 +402,7 @@ class Delete(Command):
             members = client.ensembles.members(ensemble_id).value
             if not args.yes:
                 confirm.ask_to_delete(members, self.app.stderr)
-            client.ensembles.delete(ensemble_id, generation)
+            client.ensembles.delete(ensemble_id, generation, leases=args.cascade is not None)
         freed = [one.name for one in members if one.status == confirm.HELD]
         said = f", freed {counted(len(freed), 'held place')}: {summed(freed)}" if freed else ""
         return Shown(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.cli.command import Command
 from moorage.cli.explanation_text import explained
 from moorage.cli.listing import part_of
-from moorage.cli.output import Shown, short, table
+from moorage.cli.output import Shown, moment, short, table
 from moorage.cli.parser import Flag, Option
 from moorage.cli.progress import waiting
 from moorage.cli.times import TIME_HELP, time_of
@@ -53,7 +53,7 @@ class List(Command):
             )
         rows = [
             (
-                one["computed_at"],
+                moment(one["computed_at"]),
                 *((one["project_id"],) if args.all_projects else ()),
                 one.get("ensemble") or "-",
                 one["why"],

@@ -8,7 +8,7 @@ from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, table
-from moorage.cli.parser import ENSEMBLE, Flag, Option, WrongUsage
+from moorage.cli.parser import DRY_RUN, ENSEMBLE, Flag, Option, WrongUsage
 from moorage.cli.placement_map import natural
 
 if TYPE_CHECKING:
@@ -124,21 +124,34 @@ class Add(Command):
 class Remove(Command):
     """Remove a member from its ensemble.
 
-    Its place is freed unless --keep-resources; a running server is not touched.
+    Its place is freed unless --keep-resources; a running server is not touched. Policies that hold
+    with it and not without it are named; look before with --dry-run.
     """
 
+    examples = """
+        moorage member remove shop 'db[1]' --dry-run
+        moorage member remove shop 'db[1]'
+    """
     options = (
         ENSEMBLE,
         Option("member", metavar="MEMBER", help="such as 'db[1]', quoted for the shell"),
         Flag("--keep-resources", "leave them booked"),
+        DRY_RUN,
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
-            body = client.ensembles.remove_member(
-                ensemble_id, args.member, keep_resources=args.keep_resources
-            ).body
-        return Shown(
-            body or {"removed": args.member}, f"{args.member} removed from {short(ensemble_id)}"
-        )
+            answer = client.ensembles.remove_member(
+                ensemble_id,
+                args.member,
+                keep_resources=args.keep_resources,
+                dry_run=args.dry_run,
+            )
+        removed = answer.value
+        done = "would be removed" if removed.dry_run else "removed"
+        freed = ", its place is freed" if removed.freed else ""
+        lines = [f"{removed.member} {done} from {short(ensemble_id)}{freed}"]
+        verb = "would break" if removed.dry_run else "BROKEN"
+        lines += [f"{verb} {one.policy}: {one.text}" for one in removed.violations]
+        return Shown(answer.body, "\n".join(lines))

@@ -14,7 +14,7 @@ from moorage.wire.claims import Claim
 from moorage.wire.decisions import Decision
 from moorage.wire.ensembles import Ensemble, OneEnsemble
 from moorage.wire.growth import Extended, Headroom, Shrunk
-from moorage.wire.members import Added, Member
+from moorage.wire.members import Added, Member, Removed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -154,9 +154,10 @@ class Ensembles(Resource):
         path, body = f"/{ensemble_id}", {"ensemble": change}
         return self._send("PATCH", path, body, OneEnsemble, dry_run=dry_run)
 
-    def delete(self, ensemble_id: str, generation: int) -> None:
-        """Delete it and release its holds, if its generation is unchanged."""
-        self._delete(f"/{ensemble_id}", generation=generation)
+    def delete(self, ensemble_id: str, generation: int, *, leases: bool = False) -> None:
+        """Delete it and release its holds, if its generation is unchanged; or with its lease."""
+        cascade = "leases" if leases else None
+        self._delete(f"/{ensemble_id}", generation=generation, cascade=cascade)
 
     def extend(
         self, ensemble_id: str, extension: Mapping[str, Any], *, dry_run: bool = False
@@ -203,10 +204,13 @@ class Ensembles(Resource):
         path, body = f"/{ensemble_id}/members", {"member": member}
         return self._send("POST", path, body, Added, dry_run=dry_run)
 
-    def remove_member(self, ensemble_id: str, name: str, *, keep_resources: bool) -> Reply:
+    def remove_member(
+        self, ensemble_id: str, name: str, *, keep_resources: bool, dry_run: bool = False
+    ) -> Answer[Removed]:
         """Remove a member; with `keep_resources` its resources stay booked."""
         path = f"/{ensemble_id}/members/{quote(name, safe='')}"
-        return self._delete(path, keep_resources=keep_resources)
+        reply = self._delete(path, keep_resources=keep_resources, dry_run=dry_run)
+        return self._decoded(reply, Removed, "removed")
 
 
 def _with_lease(ensemble_id: str, leases: Iterable[Mapping[str, Any]]) -> str:

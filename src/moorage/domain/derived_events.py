@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Claim
     from moorage.domain.effects import Effect
-    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.ensembles import Ensemble, Member, Role
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.server_providers import ServerProvider
@@ -228,6 +228,17 @@ def misplaced_member(
     body = {"ensemble": ensemble.id, "member": str(member), "policies": list(policies)}
     project = ensemble.project_of(member.role)
     return DerivedEvent("member.misplaced", project, server, 0, body)
+
+
+def removed_member(ensemble: Ensemble, member: Member, policies: Sequence[str]) -> DerivedEvent:
+    """The event of a member that is taken out, with the policies that break by it."""
+    body = {
+        "name": ensemble.name,
+        "member": str(member.name),
+        "server": member.server_id,
+        "policies": list(policies),
+    }
+    return DerivedEvent("member.removed", ensemble.project_id, ensemble.id, 0, body)
 
 
 def share_event(

@@ -174,6 +174,12 @@ EVENT_TYPES: Final = (
         ("ensemble", "member", "policies"),
     ),
     EventType(
+        "member.removed",
+        "ensemble",
+        "a member is taken out; `policies` are those that hold with it and not without it",
+        ("name", "member", "server", "policies"),
+    ),
+    EventType(
         "policy.violated",
         "ensemble",
         "Nova has placed a server of others on a host or in a domain that its policy keeps for it",

@@ -44,6 +44,11 @@ def to_see_own(kind: str) -> str:
     return f"; to see your own {kind}s: moorage {kind} list"
 
 
+def to_delete_with_lease(ensemble: str) -> str:
+    """How an ensemble is deleted that has a lease."""
+    return f"; to cancel that, too: moorage ensemble delete {quote(ensemble)} --cascade leases"
+
+
 def to_remove_member(ensemble: str, member: str) -> str:
     """The command that takes a member out of its ensemble."""
     return f"; to take it out: moorage member remove {quote(ensemble)} {quote(member)}"

@@ -79,6 +79,23 @@ class Added(Struct, frozen=True):
     dry_run: bool = False
 
 
+class Removed(Struct, frozen=True):
+    """A member that was taken out, and what that means for the others."""
+
+    member: str
+    freed: bool
+    """Whether its place was held, or taken for a server being built, and is free now."""
+    violations: list[Violation]
+    """Of policies that hold with it and not without it."""
+    dry_run: bool = False
+
+
+class OneRemoved(Struct, frozen=True):
+    """What a removal did, or would do."""
+
+    removed: Removed
+
+
 class Members(Struct, frozen=True):
     """A page of an ensemble's members."""
 

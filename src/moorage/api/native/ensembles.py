@@ -15,6 +15,7 @@ from moorage.api.native.formats import any_of, group_view, instant
 from moorage.api.native.paging import listed
 from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
+from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import format_instant
 from moorage.domain.request_groups import GroupKind
 from moorage.usecases.decide.writes import current_decision
@@ -25,6 +26,7 @@ from moorage.usecases.ensembles.headroom import headroom_of
 from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.ensembles.references import dangling_references
 from moorage.usecases.ensembles.survivability import survivability
+from moorage.usecases.leases.cancel import delete_leased_ensemble
 from moorage.usecases.shared.access import list_ensembles, sees
 from moorage.usecases.shared.role_access import seen_ensemble, sees_role
 from moorage.wire import decisions as decisions_wire
@@ -109,7 +111,11 @@ def change(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete it; its holds end, its servers stay."""
-    call.perform(delete_ensemble, call.path["id"], call.expected(None), dry_run=call.dry_run)
+    cascade = call.query.get("cascade")
+    if cascade not in {None, "leases"}:
+        raise InvalidDescription(f"cascade is leases, not {cascade!r}", path="cascade")
+    delete_it = delete_ensemble if cascade is None else delete_leased_ensemble
+    call.perform(delete_it, call.path["id"], call.expected(None), dry_run=call.dry_run)
     return Reply()
 
 

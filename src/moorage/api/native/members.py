@@ -77,15 +77,18 @@ def add(call: Call) -> Reply:
 
 
 def remove(call: Call) -> Reply:
-    """DELETE: take a member out; a server's allocations stay."""
-    call.perform(
+    """DELETE: take a member out, and say which policies break by it; a server keeps its place."""
+    left = call.perform(
         leave,
         call.path["id"],
         reading.member_name(call.path["name"]),
         keep_resources=call.flag("keep_resources"),
         dry_run=call.dry_run,
     )
-    return Reply()
+    violations = violations_view(call, left.violations)
+    return Reply(
+        wire.OneRemoved(wire.Removed(str(left.name), left.freed, violations, left.dry_run))
+    )
 
 
 def _describe(call: Call, body: MemberBody) -> Reply:

@@ -39,6 +39,7 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     },
     "status": {"type": "string", "enum": [s.value for s in EntryState]},
     "keep_resources": {"type": "boolean"},
+    "cascade": {"type": "string", "enum": ["leases"]},
     "instance": {
         "type": "boolean",
         "description": "Include the problem to replay; operators only",

@@ -338,13 +338,18 @@ def _remedy_text(when: _Remedy | None) -> str:
     if when is None:
         return "never passes"
     if not when.is_later:
-        return f"passes when asked for at {format_instant(when.asked_from or when.start)}"
+        return f"passes when asked for at {_whole_instant(when.asked_from or when.start)}"
     later = (
         ""
         if when.asked_from is None
-        else f", asked for at {format_instant(when.asked_from)} or later"
+        else f", asked for at {_whole_instant(when.asked_from)} or later"
     )
-    return f"passes at {format_instant(when.start)}{later}"
+    return f"passes at {_whole_instant(when.start)}{later}"
+
+
+def _whole_instant(instant: Instant) -> str:
+    """An instant as text, rounded up to a whole second."""
+    return format_instant(-(-instant // SECOND) * SECOND)
 
 
 def _whole_seconds(length: Duration) -> str:

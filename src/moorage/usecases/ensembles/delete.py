@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import (
     Change,
@@ -18,6 +18,7 @@ from moorage.domain.decisions import (
 )
 from moorage.domain.errors import InUse
 from moorage.domain.leases import LeaseState
+from moorage.domain.refusal_commands import to_delete_with_lease
 from moorage.domain.shares import ShareState
 from moorage.usecases.decide.writes import current_decision, end_claim, step_decision
 from moorage.usecases.ensembles.consent import revocations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
@@ -52,13 +54,25 @@ def delete_ensemble(
     def attempt() -> Ensemble:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
         check_generation(ensemble, generation)
-        if any(one.state is not LeaseState.CLOSED for one in env.store.leases_of(ensemble.id)):
-            raise InUse("ensemble", ensemble.id, "it has a lease")
+        there = open_leases(env, ensemble)
+        if there:
+            why = f"it has {there[0].called}{to_delete_with_lease(ensemble.name)}"
+            raise InUse("ensemble", ensemble.id, why, remedies=(CASCADE,))
         if not dry_run:
             env.store.commit(Changeset(tuple(_changes(env, ensemble))))
         return ensemble
 
     return retry(env, attempt)
+
+
+def open_leases(env: UseCaseEnvironment, ensemble: Ensemble) -> list[Lease]:
+    """The leases of an ensemble that are not closed."""
+    found = env.store.leases_of(ensemble.id)
+    return [one for one in found if one.state is not LeaseState.CLOSED]
+
+
+CASCADE: Final = "cascade=leases"
+"""The parameter with which an ensemble is deleted with its lease."""
 
 
 def _changes(env: UseCaseEnvironment, ensemble: Ensemble) -> Iterator[Change]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
+from moorage.domain.changes import Changeset, DropBookings, PutEnsemble, PutEvent
+from moorage.domain.derived_events import removed_member
 from moorage.domain.describe import read_role
 from moorage.domain.ensembles import Member, MemberName
 from moorage.domain.errors import (
@@ -157,6 +158,16 @@ class JoinResult:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveResult:
+    """A member that left, whether its place was freed, and the policies that break by it."""
+
+    name: MemberName
+    freed: bool
+    violations: tuple[PolicyViolation, ...]
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MemberListing:
     """An ensemble with its members' places."""
 
@@ -277,11 +288,12 @@ def leave(
     *,
     keep_resources: bool,
     dry_run: bool = False,
-) -> Ensemble:
+) -> LeaveResult:
     """Remove a member. If it has a server, the server keeps its allocations.
 
     A held place is freed. A place that is claimed for a server being built is freed too, unless
-    `keep_resources` is set; then the member cannot be removed.
+    `keep_resources` is set; then the member cannot be removed. Policies that break by it are in the
+    result and in an event; they do not keep it.
 
     Raises:
         NotFound: no such ensemble, or member of it, for this caller.
@@ -289,24 +301,40 @@ def leave(
         WrongState: the member is another project's.
     """
 
-    def attempt() -> Ensemble:
+    def attempt() -> LeaveResult:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
         member = ensemble.member(name)
         check_unshared(ensemble, name.role)
         now = env.store.now()
         # Read before the member's status: a claim in between changes the decision's generation.
         ended = tuple(member_departure_changes(env.store, ensemble, {name}, now))
-        member_places = locate_members(env.store.snapshot(), ensemble)
+        snapshot = env.store.snapshot()
+        member_places = locate_members(snapshot, ensemble)
         if keep_resources and member_places.of(name) is MemberStatus.BUILDING:
             raise InUse("member", str(name), "its server is still being built")
         smaller = replace(without_members(ensemble, {name}), updated_at=now)
-        if dry_run:
-            return replace(smaller, updated_at=ensemble.updated_at)
-        drop = DropBookings(frozenset({member.uuid}))
-        env.store.commit(Changeset((PutEnsemble(smaller, ensemble.generation), drop, *ended)))
-        return env.store.ensemble(ensemble_id)
+        broken = _newly_broken(snapshot, ensemble, smaller)
+        freed = member_places.of(name) in {MemberStatus.HELD, MemberStatus.BUILDING}
+        result = LeaveResult(name, freed=freed, violations=broken, dry_run=dry_run)
+        if not dry_run:
+            drop = DropBookings(frozenset({member.uuid}))
+            told = removed_member(ensemble, member, sorted({one.policy for one in broken}))
+            changes = (PutEnsemble(smaller, ensemble.generation), drop, *ended, PutEvent(told))
+            env.store.commit(Changeset(changes))
+        return result
 
     return retry(env, attempt)
+
+
+def _newly_broken(
+    snapshot: Snapshot, ensemble: Ensemble, smaller: Ensemble
+) -> tuple[PolicyViolation, ...]:
+    """The violations of policies that hold for the present members, and not without one of them."""
+    try:
+        before = {one.policy for one in broken_policies(snapshot, ensemble)}
+        return tuple(one for one in broken_policies(snapshot, smaller) if one.policy not in before)
+    except InvalidDescription:  # a server is on no host, of which no policy can be judged
+        return ()
 
 
 def _size(

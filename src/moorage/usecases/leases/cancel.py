@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import DropBookings, PutLease
 from moorage.domain.decisions import DecisionState, DecisionStep
+from moorage.domain.errors import InUse
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.writes import step_decision
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.effects.notifications import checked_lease_end
+from moorage.usecases.ensembles.delete import delete_ensemble, open_leases
 from moorage.usecases.leases.lifecycle import progress_of
 from moorage.usecases.leases.queries import own_lease
 from moorage.usecases.preemption.restoration import commit_with_restored_ends
-from moorage.usecases.shared.access import check_generation
+from moorage.usecases.shared.access import check_generation, own_ensemble
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def cancel_lease(
     lease_id: str,
     generation: int | None = None,
     *,
+    closed: bool = False,
     dry_run: bool = False,
 ) -> Lease:
     """Cancel a lease and free its unclaimed places.
@@ -42,7 +45,7 @@ def cancel_lease(
     A lease that is not active yet is closed, and servers displaced for it get later ends where
     there is room. An active lease goes to ENDING at once; the effects of its end and its cleaning
     are written in the same changeset. Its servers stay booked until the end that was promised, or
-    until they are deleted.
+    until they are deleted. With `closed` it is closed at once, without its time of cleaning.
 
     Raises:
         NotFound: no such lease for this caller.
@@ -54,8 +57,10 @@ def cancel_lease(
         lease = own_lease(env.store, caller, lease_id)
         check_generation(lease, generation)
         now = env.store.now()
-        end = _ended if lease.state is LeaseState.ACTIVE else _never
-        cancelled, changes = end(env, lease, now)
+        if lease.state is LeaseState.ACTIVE:
+            cancelled, changes = _ended(env, lease, now, closed=closed)
+        else:
+            cancelled, changes = _never(env, lease, now)
         if dry_run:
             return cancelled
         every = (*changes, *timers_after_change(cancelled, env.ids, now))
@@ -63,6 +68,37 @@ def cancel_lease(
         return env.store.lease(lease_id)
 
     return retry(env, attempt)
+
+
+def delete_leased_ensemble(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    ensemble_id: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> None:
+    """Cancel an ensemble's lease, and delete the ensemble.
+
+    A process that is killed in between has cancelled the lease; a repeat goes on.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        StaleGeneration: the ensemble has another generation.
+        InUse: the lease's places are cleaned after its end, or it is no lease yet.
+    """
+    ensemble = own_ensemble(env.store, caller, ensemble_id)
+    check_generation(ensemble, generation)
+    there = open_leases(env, ensemble)
+    for one in there:
+        cleaned = one.state is LeaseState.ACTIVE and one.terms.cleaning
+        if cleaned or one.state in {LeaseState.ENDING, LeaseState.OFFERED}:
+            why = "is cleaned after its end" if cleaned else f"is {one.state}"
+            raise InUse("ensemble", ensemble.id, f"{one.called} {why}")
+    for one in there:
+        cancel_lease(env, caller, one.id, closed=True, dry_run=dry_run)
+    if not dry_run:
+        delete_ensemble(env, caller, ensemble_id, generation)
 
 
 def _never(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
@@ -99,16 +135,16 @@ def _unbegun(state: LeaseState) -> LeaseState:
     return lease_after(state, LeaseStep.CLOSE)
 
 
-def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
+def _ended(
+    env: UseCaseEnvironment, lease: Lease, now: Instant, *, closed: bool
+) -> tuple[Lease, tuple[Change, ...]]:
     """End an active lease now.
 
     A lease that started at this very instant and has no claims has nothing to end: it is closed.
     """
     progress = progress_of(env, lease, _over(lease.terms, now))
-    if now > lease.terms.period.start or progress.used:
-        progress.advance_to(LeaseStep.END)
-    else:
-        progress.advance_to(LeaseStep.CLOSE)
+    at_once = closed or not (now > lease.terms.period.start or progress.used)
+    progress.advance_to(LeaseStep.CLOSE if at_once else LeaseStep.END)
     return progress.lease, progress.changes()
 
 
