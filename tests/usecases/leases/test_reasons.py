@@ -1,6 +1,8 @@
 """Refusals are about what was asked, and what they offer helps once it is asked for."""
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +14,11 @@ from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.errors import Infeasible
 from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import FOREVER, HOUR, parse_instant
+from moorage.engine.joint import instance
+from moorage.engine.joint.problem import Outcome, Problem
 from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.capacity.planned import PlanRequest, plan_window
-from moorage.usecases.ports import Caller
+from moorage.usecases.ports import Caller, Solver
 
 Make = Callable[..., World]
 
@@ -50,6 +54,33 @@ def test_only_a_lease_in_the_way_is_the_whole_reason(world: Make, caller: Caller
         "preemptible": True,
         "start": "2026-11-21T14:00:00Z",
     }
+
+
+class Asked:
+    """A solver that notes each problem on a fleet without bookings that it is asked to solve."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.problems: list[bytes] = []
+
+    def solve(self, problem: Problem, *, time_limit: int, seed: int) -> Outcome:
+        """See `Solver`."""
+        if (problem.free == problem.capacity).all():
+            self.problems.append(instance.dumps(problem))
+        return self.solver.solve(problem, time_limit=time_limit, seed=seed)
+
+
+def test_what_is_in_the_way_is_told_without_placing_it_on_the_empty_fleet_again(
+    world: Make,
+) -> None:
+    """By the stage it fits there; the window after the lease is the same problem once more."""
+    here = world(16, 16)
+    here.lease(1, 4, vcpu=10, members=2)
+    asked = Asked(here.service.env.solver)
+    here.service.env = replace(here.service.env, solver=asked)
+    told = refused(lambda: here.lease(2, 3, vcpu=10, members=2))
+    assert told.stage is Stage.TIME
+    assert max(Counter(asked.problems).values()) == 2
 
 
 def test_the_end_that_is_offered_works_and_no_later_one(world: Make) -> None:

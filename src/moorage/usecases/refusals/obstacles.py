@@ -36,6 +36,8 @@ BOOKED: Final = "booked"
 STAY: Final = "stay"
 """Kind of a conflict's element that is the requested stay itself."""
 
+_FITS_EMPTY: Final = frozenset({Stage.CAPACITY, Stage.POLICY})
+"""Stages of requests that were placed on the fleet without bookings."""
 _HOSTS: Final = 500
 """Hosts whose bookings are read at most, on a fleet of any size."""
 _LEASES: Final = 5
@@ -74,9 +76,7 @@ def in_time(
     waiting = lease and any(one.period.end != FOREVER for one in there)
     if begins_now and not leases and not waiting:
         return explanation
-    seconds = env.limits.explanation_budget / SECOND
-    oracle = Oracle(env.solver, lambda: seconds)
-    empty = oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem)
+    empty = _fits_empty(env, explanation, built)
     if empty is not True:
         return replace(explanation, complete=explanation.complete and empty is not None)
     conflict = _conflict(env, built, snapshot, there, leases, operator=operator)
@@ -88,6 +88,19 @@ def in_time(
         if conflict.elements
         else explanation.conflicts,
     )
+
+
+def _fits_empty(env: Environment, explanation: Explanation, built: BuiltProblem) -> bool | None:
+    """Whether the request fits the fleet without bookings; None: not decided in time.
+
+    Its stage says so where that was shown by placing it there. With fixed members that was tried
+    without its policies.
+    """
+    if explanation.stage in _FITS_EMPTY and not built.request.fixed:
+        return True
+    seconds = env.limits.explanation_budget / SECOND
+    oracle = Oracle(env.solver, lambda: seconds)
+    return oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem)
 
 
 def present_obstacles(
