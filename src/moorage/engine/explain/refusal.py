@@ -106,7 +106,9 @@ def explain(  # noqa: PLR0913 - a problem, what is known of it, and for whom it 
     counted = deletion.counted_conflict() if verdict == INFEASIBLE else None
     stage = stage or _stage(built, deletion, oracle)
     cores = () if stage is skip_stage else tuple(deletion.conflicts())
-    if counted is not None and (not cores or counted.narrows(cores[0])):
+    shrunk = oracle.complete and deletion.oracle.complete
+    # Counting judges parts alone: with time, conflicts are shrunk in the meaning of the whole.
+    if counted is not None and (not cores or (not shrunk and counted.narrows(cores[0]))):
         cores = (counted, *cores[1:])
     left = deletion.is_resolved(frozenset(one for core in cores for one in core.elements))
     found = FoundRelaxations()
