@@ -54,7 +54,7 @@ from moorage.usecases.relocation.lease_health import NOTHING, health_notice, wit
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, Changeset, Committed
@@ -84,7 +84,13 @@ def commit_with_returns(store: Store, changeset: Changeset) -> Committed:
         return commit_returning(store, changeset, error.consumers)
 
 
-def commit_returning(store: Store, changeset: Changeset, left: Sequence[str]) -> Committed:
+def commit_returning(
+    store: Store,
+    changeset: Changeset,
+    left: Sequence[str],
+    *,
+    commit: Callable[[Store, Changeset], Committed] = lambda store, whole: store.commit(whole),
+) -> Committed:
     """Commit, with the changes that return the places which these consumers leave.
 
     If a server was resized down and other consumers have booked the freed amounts since, its place
@@ -96,7 +102,7 @@ def commit_returning(store: Store, changeset: Changeset, left: Sequence[str]) ->
     fits = True
     for attempt in range(ATTEMPTS):
         try:
-            return store.commit(_with_returns(store, changeset, left, fits=fits))
+            return commit(store, _with_returns(store, changeset, left, fits=fits))
         except (ConsumerConflict, ProviderConflict):
             raise
         except (CapacityExceeded, ConstraintViolated):
@@ -416,9 +422,22 @@ class _Returns:
     def _bind(self, member: Member, left: Sequence[Booking]) -> None:
         self.bound.append(BindAllocations(str(member.server_id), left[0]))
 
+    def _stocked(self, place: Place) -> bool:
+        """Whether the providers of a place have inventories of what it has on each."""
+        states, row_of = self.snapshot.states, self.snapshot.row_of
+        return all(
+            uuid in row_of
+            and of.keys()
+            <= {one.resource_class for one in states[row_of[uuid]].provider.inventories}
+            for uuid, of in place.allocations.items()
+        )
+
     def _return(self, into: _Returning, member: Member, left: Place, terms: Booking) -> None:
         """Return a place that was left; `terms` is one of its bookings."""
         promised = into.promised(member, left)
+        if not self._stocked(promised):  # the host was reshaped
+            promised = _resized(left, total(promised.allocations.values()))
+            into.plan[member.name] = promised
         if member.server_id is not None:
             into.give_server(member, None)
         over = into.lease is None and terms.period.end <= self.snapshot.taken_at

@@ -26,6 +26,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims.place_returns import commit_returning
+from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ledger.allocation_rules import COMMIT_RULES, WRITE_RULES
 from moorage.usecases.ledger.server_moves import with_migration
 from moorage.usecases.ledger.withdrawal import commit_with_withdrawal
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from moorage.domain.changes import Change, Committed
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Ids, Store
     from moorage.usecases.shared.allocation_write import WriteRule
 
@@ -130,14 +132,23 @@ def reshape(
         changes = with_migration(store, changes)
 
     def commit(changeset: Changeset) -> Committed:
-        # As a rule a reshape moves consumers to other providers of the same host.
-        changed = (*interim, *changeset.changes, *final)
-        return commit_with_withdrawal(
-            store, replace(changeset, changes=changed, releases_places=True)
-        )
+        whole = replace(changeset, changes=(*interim, *changeset.changes, *final))
+        try:
+            return commit_with_withdrawal(store, whole)
+        except PlaceLeft as error:
+            left = [one for one in error.consumers if _leaves_host(store.snapshot(), changes, one)]
+        return commit_returning(store, whole, left, commit=commit_with_withdrawal)
 
     # The caller names generations of providers: a conflict on one is its own.
     return _commit_writes(AllocationWrite(store, ids, settings, changes), commit, ProviderConflict)
+
+
+def _leaves_host(snapshot: Snapshot, writes: Iterable[ReplaceAllocations], consumer: str) -> bool:
+    """Whether a consumer is on none of its hosts after the writes, as a reshape rarely has it."""
+    written = (uuid for one in writes if one.consumer.uuid == consumer for uuid in one.allocations)
+    rows = [snapshot.row_of[uuid] for uuid in written if uuid in snapshot.row_of]
+    had = [snapshot.row_of[one.provider] for one in bookings_of(snapshot, consumer)]
+    return set(snapshot.root[rows].tolist()).isdisjoint(snapshot.root[had].tolist())
 
 
 def _by_rules(asked: AllocationWrite, rules: Sequence[WriteRule]) -> Committed:
