@@ -269,3 +269,20 @@ def test_noauth2_says_where_roles_come_from(
     assert told.status == 5
     assert f"your roles ({has}) do not meet the rule" in told.err
     assert f"its header X-Roles says: moorage {use} ..." in told.err
+
+
+def test_a_mistyped_name_is_answered_with_the_one_meant(sim: Any, shop: str) -> None:
+    told = sim("ensemble", "show", f"{shop}x")
+    assert (told.status, told.err) == (6, f"no ensemble {shop}x; did you mean {shop}?\n")
+
+
+def test_an_option_of_the_program_behind_the_command_is_told_its_place(sim: Any) -> None:
+    told = sim("quota", "show", "--project", "p1")
+    assert told.status == 2
+    assert "it stands before the command: moorage --project ..." in told.err
+
+
+def test_a_verb_without_its_noun_is_answered_with_its_nouns(sim: Any) -> None:
+    told = sim("create", "shop.yaml")
+    assert told.status == 2
+    assert "Did you mean:\n  moorage ensemble create " in told.err

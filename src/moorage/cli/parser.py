@@ -24,6 +24,10 @@ _CHOICE: Final = re.compile(r"invalid choice: '?(?P<said>.*?)'? \(choose from (?
 _UNKNOWN: Final = re.compile(r"unrecognized arguments: (?P<said>\S+)")
 
 
+GLOBAL: Final = frozenset(
+    {"--endpoint", "--os-cloud", "--token", "--project", "--role", "--debug", "--version"}
+)
+"""Options of the program itself, which stand before the command."""
 _BEFORE_NOW: Final = re.compile(r"-\d.*", re.ASCII | re.DOTALL)
 """A time before now, or a negative number: no option begins so."""
 
@@ -125,7 +129,9 @@ class Parser(argparse.ArgumentParser):
                     did_you_mean(found["said"], known) or f"; there are {len(known)} (see --help)"
                 )
                 return f"{message[: found.start()]}invalid choice: {found['said']!r}{hint}"
-        if found := _UNKNOWN.search(message):
+        if (found := _UNKNOWN.search(message)) and found["said"].partition("=")[0] in GLOBAL:
+            return f"{message}; it stands before the command: {self._program} {found['said']} ..."
+        if found:
             return message + did_you_mean(
                 found["said"].partition("=")[0], self._option_string_actions
             )

@@ -159,7 +159,10 @@ def named_command(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def alike(words: Sequence[str]) -> list[str]:
-    """Commands similar to these words: of the most similar noun, by its verb."""
+    """Commands similar to these words: with this verb, or of the most similar noun, by its verb."""
+    of_verb = [name for name in COMMANDS if name.rpartition(" ")[2] == words[0]]
+    if of_verb:
+        return of_verb[:_LIKELY]
     text = " ".join(words[:3])
 
     def likeness(name: str) -> tuple[float, float]:

@@ -64,10 +64,10 @@ class Ambiguous(MoorageError):
 
 
 class Missing(MoorageError):
-    """No visible thing has that id, abbreviation or name."""
+    """No visible thing has that id, abbreviation or name; `hint` is the one that may be meant."""
 
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(f"no {kind} {text}")
+    def __init__(self, kind: str, text: str, hint: str = "") -> None:
+        super().__init__(f"no {kind} {text}{hint}")
         self.kind, self.text = kind, text
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from moorage.client.errors import Ambiguous, Forbidden, Missing
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -144,7 +145,7 @@ def _by_id(
     except Missing:
         if any(missing.text in {one.get("name"), one.get("handle")} for one in items):
             raise Missing(missing.kind, f"{missing.text} {ELSEWHERE}") from None
-        raise
+        raise missing from None
 
 
 def called(item: Mapping[str, Any], text: str, *, standing: bool = True) -> bool:
@@ -166,7 +167,9 @@ def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
     begun = [item for item in everything if str(item["id"]).startswith(text)]
     fitting = sole or named or (begun if BEGINNING.fullmatch(text) else [])
     if not fitting:
-        raise Missing(kind, text)
+        raise Missing(
+            kind, text, did_you_mean(text, {str(one.get("name") or "") for one in everything})
+        )
     if len(fitting) > 1:
         ids = tuple(str(item["id"]) for item in fitting)
         raise Ambiguous(kind, text, ids, tuple(map(with_marks, fitting)))
