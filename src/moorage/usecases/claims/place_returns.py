@@ -424,11 +424,14 @@ class _Returns:
 
     def _stocked(self, place: Place) -> bool:
         """Whether the providers of a place have inventories of what it has on each."""
-        states, row_of = self.snapshot.states, self.snapshot.row_of
+        snapshot = self.snapshot
         return all(
-            uuid in row_of
+            uuid in snapshot.row_of
             and of.keys()
-            <= {one.resource_class for one in states[row_of[uuid]].provider.inventories}
+            <= {
+                one.resource_class
+                for one in snapshot.state(snapshot.row_of[uuid]).provider.inventories
+            }
             for uuid, of in place.allocations.items()
         )
 
