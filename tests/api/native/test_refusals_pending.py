@@ -6,7 +6,7 @@ import pytest
 from falcon.testing import Result
 
 from moorage.api.native.protocol import preferred_wait
-from moorage.domain.explain import PENDING, UNFINISHED
+from moorage.domain.explain import PENDING, UNFINISHED, Explanation, Stage
 from moorage.domain.period import MINUTE
 from moorage.testing.service import OTHER, TENANT, Service
 from moorage.usecases.shared.limits import Limits
@@ -88,6 +88,20 @@ def test_who_waits_long_enough_is_answered_as_without_a_preference(service: Serv
     assert "Preference-Applied" not in answer.headers
     assert (why["complete"], why["pending"], changes(why)) == (True, False, HELPS)
     assert not after.pending
+
+
+def test_what_its_own_time_cut_short_is_not_searched_for_again(three_racks: str) -> None:
+    service = Service(three_racks, limits=Limits(explanation_budget=0))
+    after = AfterAnswer(PendingWork())
+    why = explanation(refused(service, after, {"Prefer": "wait=600"}))
+    assert (why["complete"], why["pending"], after.pending) == (False, False, False)
+    service.close()
+
+
+def test_it_is_pending_until_an_instant_and_not_at_it() -> None:
+    why = Explanation("x", "infeasible", Stage.POLICY, 0, 1, complete=False, pending_until=5)
+    assert why.at(4) is why
+    assert (why.at(5).pending_until, why.at(5).note) == (None, UNFINISHED)
 
 
 def test_without_a_process_that_goes_on_all_is_searched_before_the_answer(
