@@ -208,14 +208,24 @@ def program(*words: str, environment: Mapping[str, str]) -> subprocess.Popen[str
     )
 
 
-@pytest.mark.parametrize("begun", ["clock", "log", "ledger.db"])
-def test_ctrl_c_while_starting_leaves_nothing(begun: str, offline: Any, mark: str) -> None:
+@pytest.mark.parametrize(
+    ("sent", "begun"),
+    [
+        (signal.SIGINT, "clock"),
+        (signal.SIGINT, "log"),
+        (signal.SIGINT, "ledger.db"),
+        (signal.SIGTERM, "log"),
+    ],
+)
+def test_an_interrupted_start_leaves_nothing(
+    sent: signal.Signals, begun: str, offline: Any, mark: str
+) -> None:
     fleet = ("sim", "start", "--fleet", "thousand-hosts.yaml")
     sign = sims(offline.environment) / "moorage-sim" / begun
     with program(*fleet, environment=offline.environment) as starting:
         while not sign.exists() and starting.poll() is None:
             time.sleep(0.01)
-        starting.send_signal(signal.SIGINT)
+        starting.send_signal(sent)
         _, said = starting.communicate(timeout=60)
     assert starting.returncode == 130
     assert "Traceback" not in said

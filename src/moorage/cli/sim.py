@@ -102,6 +102,7 @@ class Start(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli import fleet as fleets
         from moorage.cli import sim_process
+        from moorage.cli.demo import ended_by_signal
         from moorage.client.moorage import connect
 
         name = registry.check_name(args.name)
@@ -117,16 +118,17 @@ class Start(Command):
         fleet = fleets.expanded(args.fleet, self.app.stderr)
         directory = sim_process.directory_of(name, os.environ)
         try:
-            started = sim_process.start(
-                directory,
-                now,
-                port=args.port,
-                settings=sim_process.ENDING if args.end_servers else "",
-                terminal=self.app.stderr,
-            )
-            with connect(started.access) as client:
-                fleets.load(client, fleet, self.app.stderr)
-            registry.write(state, started.registration(name, fleet.name))
+            with ended_by_signal():
+                started = sim_process.start(
+                    directory,
+                    now,
+                    port=args.port,
+                    settings=sim_process.ENDING if args.end_servers else "",
+                    terminal=self.app.stderr,
+                )
+                with connect(started.access) as client:
+                    fleets.load(client, fleet, self.app.stderr)
+                registry.write(state, started.registration(name, fleet.name))
         except BaseException:
             sim_process.discard(directory)
             raise

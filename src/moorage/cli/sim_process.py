@@ -92,7 +92,7 @@ def start(
     """
     from moorage.store.settable_clock import create
 
-    shutil.rmtree(directory, ignore_errors=True)
+    discard(directory)  # a start that was killed may have left a server in it
     directory.mkdir(parents=True, mode=0o700)
     create(clock_file(directory), now)
     if settings:
