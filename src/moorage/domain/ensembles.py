@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.role_paths import is_within, names_above
-from moorage.domain.words import counted, did_you_mean
+from moorage.domain.words import counted, did_you_mean, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -372,8 +372,8 @@ class Ensemble:
         """
         member = self._member_of.get(name)
         if member is None:
-            there = [str(one.name) for one in self.members if one.name.role == name.role]
-            has = counted(len(there), "member") + (f", {there[0]} to {there[-1]}" if there else "")
+            there = [one.name.index for one in self.members if one.name.role == name.role]
+            has = ", ".join(filter(None, (counted(len(there), "member"), spans(name.role, there))))
             raise NotFound("member", str(name), f": role {self.role(name.role).name} has {has}")
         return member
 

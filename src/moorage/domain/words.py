@@ -20,6 +20,22 @@ def did_you_mean(said: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+_SPANS: Final = 8
+"""Runs of names that a message lists."""
+
+
+def spans(name: str, numbers: Iterable[int]) -> str:
+    """`db[0] to db[2], db[5]`, in order; `...` for runs beyond the eighth."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    listed = [" to ".join(f"{name}[{one}]" for one in run) for run in runs[:_SPANS]]
+    return ", ".join([*listed, "..."] if len(runs) > _SPANS else listed)
+
+
 _SHOWN: Final = 100
 """Characters of a value that a message quotes."""
 

@@ -1,0 +1,20 @@
+"""Names of members in messages."""
+
+import pytest
+
+from moorage.domain.words import spans
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((), ""),
+        ((0,), "db[0]"),
+        ((2, 0), "db[0], db[2]"),
+        ((0, 1, 2), "db[0] to db[2]"),
+        ((0, 1, 4, 5, 7), "db[0] to db[1], db[4] to db[5], db[7]"),
+        (range(0, 40, 2), ", ".join(f"db[{n}]" for n in range(0, 16, 2)) + ", ..."),
+    ],
+)
+def test_runs_of_names_are_said_by_their_ends(numbers: tuple[int, ...], said: str) -> None:
+    assert spans("db", numbers) == said
