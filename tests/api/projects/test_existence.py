@@ -204,3 +204,14 @@ def test_a_body_that_names_what_is_anothers_is_as_one_that_names_nothing(doors: 
                     differing.append((method, where, field.path, what, *told))
     assert len(tried) > 40
     assert differing == []
+
+
+def test_a_marker_of_anothers_claim_is_as_one_of_none(doors: Doors) -> None:
+    ann, bob = own_everything(doors, ANN), own_everything(doors, BOB)
+    where = f"/v1/decisions/{bob.ids['decision']}/claims?marker="
+    told = [
+        _told(doors.ask(BOB, "GET", where + one["claim"]), {"claim": one["claim"]})
+        for one in (ann.ids, _absent(ann))
+    ]
+    assert told[0] == told[1]
+    assert told[0][0] == 404

@@ -108,9 +108,14 @@ def list_claims(env: Environment, caller: Caller, decision_id: str, page: Page) 
     """A page of the caller's claims of a decision, oldest first.
 
     Raises:
-        NotFound: no such decision for this caller.
+        NotFound: no such decision for this caller, or the marker is none of its claims there.
     """
     decision = seen_decision(env.store, caller, decision_id)
+    if page.marker is not None and not any(
+        one.id == page.marker and sees(caller, one.project_id)
+        for one in env.store.claims(decision_id=decision.id)
+    ):
+        raise NotFound("marker", page.marker)
     own: list[Claim] = []
     limit = page.limit
     while len(own) < limit and (some := env.store.claims(decision_id=decision.id, page=page)):
