@@ -66,7 +66,7 @@ def shrink(service: Service, held: Held) -> None:
 
 def remove(service: Service, held: Held, member: str) -> None:
     path = f"/ensembles/{held['ensemble']['id']}/members/{member}"
-    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 200
 
 
 def sweep_all(service: Service) -> Swept:

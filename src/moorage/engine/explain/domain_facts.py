@@ -139,10 +139,14 @@ def _uneven_in_one(usable: UsableHosts, joining: SameDomain) -> Iterator[Fact]:
 def _apart_and_near(usable: UsableHosts, near: Near) -> Iterator[Fact]:
     """Members that must be near others, and in no domain with any of these."""
     for one in usable.required:
-        if not isinstance(one, Apart) or one.level != near.level:
+        if isinstance(one, Apart):
+            sides = [(one.members, one.others), (one.others, one.members)]
+        elif isinstance(one, AtMost) and one.limit == 1:
+            sides = [(one.members, one.members)]
+        else:
             continue
-        for ours, theirs in ((one.members, one.others), (one.others, one.members)):
-            some = tuple(member for member in near.members if member in ours)
+        for ours, theirs in sides if one.level == near.level else ():
+            some = tuple(m for m in near.members if m in ours and m not in near.others)
             if some and set(theirs).issuperset(near.others):
                 who, others = (members_text(usable.of_request(m)) for m in (some, near.others))
                 level = near.level

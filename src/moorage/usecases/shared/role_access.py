@@ -111,11 +111,10 @@ def list_claims(env: Environment, caller: Caller, decision_id: str, page: Page) 
         NotFound: no such decision for this caller, or the marker is none of its claims there.
     """
     decision = seen_decision(env.store, caller, decision_id)
-    if page.marker is not None and not any(
-        one.id == page.marker and sees(caller, one.project_id)
-        for one in env.store.claims(decision_id=decision.id)
-    ):
-        raise NotFound("marker", page.marker)
+    if page.marker is not None:
+        last = if_stored(env.store.claim, page.marker)
+        if last is None or last.decision_id != decision.id or not sees(caller, last.project_id):
+            raise NotFound("marker", page.marker)
     own: list[Claim] = []
     limit = page.limit
     while len(own) < limit and (some := env.store.claims(decision_id=decision.id, page=page)):
