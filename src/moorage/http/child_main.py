@@ -37,6 +37,9 @@ _TURN: Final = 0.0005
 """Seconds after which a thread that computes lets another one go on. With the interpreter's own
 five milliseconds a commit, which gives way at each of its statements, keeps all other writers out
 for a tenth of a second while others of its process search."""
+_NICER: Final = 3
+"""By how much the niceness of a process that computes is above an HTTP worker's: half its share of
+a processor that both want."""
 _PR_SET_PDEATHSIG: Final = 1
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
@@ -98,6 +101,11 @@ def collect_seldom(new_objects: int) -> None:
     gc.set_threshold(new_objects, 10, 10)
     gc.freeze()
     gc.enable()
+
+
+def lower_priority() -> None:
+    """Lower the process's priority below that of HTTP workers, whose answers take milliseconds."""
+    os.nice(_NICER)
 
 
 def report(descriptor: int) -> None:

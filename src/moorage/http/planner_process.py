@@ -61,6 +61,7 @@ def main(config: Mapping[str, Any]) -> None:
     (requests at a time), `stuck_seconds` (for so long none may be worked on), `status` (descriptor
     of `ProcessStatus`) and `log` (arguments of `logs.configure`).
     """
+    child_main.lower_priority()
     logs.configure(**config["log"])
     module, _, name = config["application"].partition(":")
     make: Callable[[Mapping[str, Any]], Mapping[str, Application]]

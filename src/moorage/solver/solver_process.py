@@ -55,6 +55,7 @@ def main(config: Mapping[str, Any]) -> None:
     (descriptor on which a byte says that it serves), `memory` (bytes), `status` (descriptor of
     `ProcessStatus`) and `log` (arguments of `logs.configure`).
     """
+    child_main.lower_priority()
     logs.configure(**config["log"])
     module, _, name = config["solver"].partition(":")
     solver: Solver = getattr(import_module(module), name)(*config.get("arguments", ()))

@@ -144,9 +144,9 @@ def _latency(method: str, took: list[float], alone: dict[str, list[float]]) -> s
     median, late, worst = _quantiles(took)
     calm_median, calm_late, _ = _quantiles(alone[method])
     return (
-        f"- another tenant's {method}: {len(took)} times, median {median * 1000:.0f} ms,"
+        f"- another tenant's {method}: {len(took)} times, median {median * 1000:.1f} ms,"
         f" 99 % {late * 1000:.0f} ms, worst {worst * 1000:.0f} ms;"
-        f" alone median {calm_median * 1000:.0f} ms, 99 % {calm_late * 1000:.0f} ms"
+        f" alone median {calm_median * 1000:.1f} ms, 99 % {calm_late * 1000:.0f} ms"
     )
 
 
