@@ -82,7 +82,12 @@ def test_a_flavor_of_novas_and_an_image_are_no_difference(sim: Cli, file: File) 
     assert file(sim, "apply").status == 0
     assert file(sim, "apply").out == "unchanged\n"
     file.members[0]["boot_from_volume"] = False
+    del file.members[0]["image_properties"]
     assert "from_volume" in file(sim, "diff").out
+    assert file(sim, "apply").status == 0
+    assert file(sim, "apply").out == "unchanged\n"
+    role = sim.body("ensemble", "show", file.name)["ensemble"]["members"][0]
+    assert (role["boot_from_volume"], role["image_properties"]) == (False, None)
 
 
 def test_what_differs_is_changed_and_the_rest_stays(sim: Cli, file: File) -> None:
@@ -171,13 +176,61 @@ def test_options_of_servers_alone_decide_nothing(sim: Cli, file: File) -> None:
     assert file(sim, "diff").status == 0
 
 
+def test_a_role_gets_another_size_and_another_trait(sim: Cli, file: File) -> None:
+    assert file(sim, "apply").status == 0
+    before = {one["name"]: one for one in sim.body("member", "list", file.name)["members"]}
+    file.members[0] = {"name": "db", "count": 2, "flavor": "m1.small", "min_available": 1}
+    file.members[1] = {"name": "web", "count": 1, "flavor": "m1.small"}
+    told = file(sim, "diff").out.splitlines()
+    assert told == [
+        "~ role db: flavor m1.xlarge -> m1.small",
+        "~ role db: required",
+        "~ role db: min_available none -> 1",
+        "~ role web: flavor none -> m1.small",
+        "~ role web: resources",
+    ]
+    made = file(sim, "apply")
+    assert made.status == 0, made
+    assert made.out.splitlines()[:-1] == told
+    assert file(sim, "apply").out == "unchanged\n"
+    after = {one["name"]: one for one in sim.body("member", "list", file.name)["members"]}
+    assert after["db[0]"]["domains"] == before["db[0]"]["domains"]
+    file.members[1] = {"name": "web", "count": 1, "resources": {"VCPU": 1, "MEMORY_MB": 512}}
+    assert file(sim, "apply").status == 0
+    assert file(sim, "apply").out == "unchanged\n"
+
+
+def test_what_must_be_up_is_kept_unless_the_file_says_otherwise(sim: Cli, file: File) -> None:
+    file.members[0]["min_available"] = 2
+    assert file(sim, "apply").status == 0
+    decision = sim.body("decision", "show", file.name)["decision"]["id"]
+    shown = sim("ensemble", "show", file.name).out
+    assert "min available" in shown
+    removed = sim("member", "remove", file.name, "db[0]", "--dry-run")
+    assert removed.status == 4
+    assert removed.err.startswith(
+        "409 ensemble.below_min_available: min_available of role db is 2,"
+        " and 1 of its 2 members would be left; to let fewer be up:"
+        f" moorage ensemble set {file.name} --member db:min_available=1"
+    )
+    lowered = sim("ensemble", "set", file.name, "--member", "db:min_available=1")
+    assert lowered.status == 0, lowered
+    assert sim.body("decision", "show", file.name)["decision"]["id"] == decision
+    assert sim("member", "remove", file.name, "db[0]").status == 0
+    file.body["members"] = [file.members[1]]
+    file.body["policies"] = []
+    gone = file(sim, "apply")
+    assert gone.status == 0, gone
+    assert [one["name"] for one in sim.body("member", "list", file.name)["members"]] == ["web[0]"]
+
+
 def test_what_cannot_change_is_refused_by_name(sim: Cli, file: File) -> None:
     assert file(sim, "apply").status == 0
-    file.members[0]["flavor"] = "m1.small"
+    file.members[0]["tags"] = ["edge"]
     file.members[0]["count"] = 1
     told = file(sim, "apply")
     assert told.status == 4
-    assert "flavor of role db cannot change" in told.err
+    assert "tags of role db cannot change" in told.err
     assert f"moorage ensemble delete {file.name}" in told.err
     assert len(sim.body("member", "list", file.name)["members"]) == 3
 

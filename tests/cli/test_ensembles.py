@@ -228,6 +228,24 @@ def test_set_changes_counts_and_policies(sim: Any, web: str) -> None:
     assert sim("ensemble", "show", f"new-{web[:8]}").status == 0
 
 
+def test_set_takes_roles_that_there_are(sim: Any, web: str) -> None:
+    told = sim("ensemble", "set", web, "--member", "wbe:flavor=m1.small")
+    assert told.status == 2, told
+    line = told.err.splitlines()[-1]
+    assert f"{web} has no role wbe; did you mean web?; its roles: web; to add one:" in line
+    assert f"moorage member add {web} --role wbe --flavor FLAVOR" in line
+    assert [one["role"] for one in sim.body("member", "list", web)["members"]] == ["web", "web"]
+
+
+def test_set_gives_a_role_another_flavor(sim: Any, web: str) -> None:
+    tried = sim("ensemble", "set", web, "--member", "web:flavor=m1.medium", "--dry-run")
+    assert (tried.status, "verdict feasible" in tried.out) == (0, True), tried
+    made = sim("ensemble", "set", web, "--member", "web:flavor=m1.medium")
+    assert (made.status, " held until " in made.out) == (0, True), made
+    (role,) = sim.body("ensemble", "show", web)["ensemble"]["members"]
+    assert role["flavor"] == "m1.medium"
+
+
 def test_an_infeasible_answer_is_the_api_s_body_in_json(sim: Any, web: str) -> None:
     told = sim("ensemble", "set", web, "--member", "web:count=4", "--dry-run", "-f", "json")
     assert told.status == 3

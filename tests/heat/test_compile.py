@@ -337,3 +337,15 @@ def test_sides_name_roles_of_the_whole_stack() -> None:
         compiled(pair.replace("[db]]", "[cache]]"))
     with pytest.raises(InvalidDescription, match="sides name roles of the whole stack"):
         compiled("pod: {type: pod.yaml}", pod=HEAD + textwrap.indent(textwrap.dedent(pair), "  "))
+
+
+def test_a_group_says_how_many_must_be_up() -> None:
+    said = "metadata: {moorage: {min_available: %d}}, "
+    group = (
+        "web: {type: OS::Heat::ResourceGroup, properties: {count: %d, resource_def:"
+        " {type: OS::Nova::Server, " + said + "properties: {flavor: m1.small}}}}"
+    )
+    (role,) = compiled(group % (3, 2)).description.roles
+    assert (role.count, role.min_available) == (3, 2)
+    with pytest.raises(InvalidDescription, match="min_available is 0 to 3, not 4"):
+        compiled(group % (3, 4))

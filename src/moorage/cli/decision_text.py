@@ -38,7 +38,22 @@ def created(made: OneEnsemble | Added) -> str:
     if made.decision:
         parts += held(made.decision)
     roles = made.ensemble.members
-    return "\n".join([SEPARATOR.join(parts), *notes_on_shares(roles), *notes_on_roles(roles)])
+    notes = [*notes_on_shares(roles), *notes_on_roles(roles), *notes_on_sizes(made)]
+    return "\n".join([SEPARATOR.join(parts), *notes])
+
+
+def notes_on_sizes(made: OneEnsemble | Added) -> Iterator[str]:
+    """A line about members whose servers keep the size that their role had before."""
+    from moorage.cli.placement_map import summed
+
+    members = getattr(made, "to_resize", None) or ()
+    if members:
+        flavors = {role.name: role.flavor for role in made.ensemble.members}
+        flavor = flavors.get(members[0].rpartition("[")[0]) or "FLAVOR"
+        yield (
+            f"servers of their former size: {summed(members)}; to give one the new size:"
+            f" openstack server resize --flavor {flavor} SERVER"
+        )
 
 
 def notes_on_shares(roles: Iterable[Role]) -> Iterator[str]:
@@ -149,6 +164,12 @@ def in_steps(count: int, step: int) -> str:
     if step == 1 or not count:
         return ""
     return " (all at once)" if step == count else f" (in steps of {step})"
+
+
+def dry_change(made: OneEnsemble) -> str:
+    """A dry run of a change of an ensemble that would be decided."""
+    told = dry_run(made.decision) if made.decision else ""
+    return "\n".join([told, *notes_on_sizes(made)])
 
 
 def dry_run(decision: Decision) -> str:

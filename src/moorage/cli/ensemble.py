@@ -196,7 +196,7 @@ def _kept(level: str, roles: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _judged(role: Mapping[str, Any]) -> str:
-    """Whether a role keeps enough members: one, unless a policy demands more."""
+    """Whether a role keeps enough members: one, unless it or a policy demands more."""
     if role["ok"]:
         return "OK"
     return "NONE LEFT" if role["needed"] == 1 else f"NOT ENOUGH (needs {role['needed']})"
@@ -229,7 +229,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     every = [one for role in ensemble.members for one in (role, *role.alternatives)]
     kinds = any(one.kind != MemberKind.SERVER for one in every)
     roles = [row for role in ensemble.members for row in _role_rows(role, members, kinds=kinds)]
-    columns = ["role", "kind", "#count", "flavor", "image", "resources"]
+    columns = ["role", "kind", "#count", "#min available", "flavor", "image", "resources"]
     met = policy_states(ensemble, members)
     policies = [
         (policy["name"], _selection(policy), " ".join([policy["type"], *_parameters(policy)]), how)
@@ -238,7 +238,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     parts: list[RenderableType] = [
         head,
         "",
-        table(columns, roles, quiet=["kind", "image"]),
+        table(columns, roles, quiet=["kind", "#min available", "image"]),
     ]
     if policies:
         parts += ["", table(["policy", "members", "rule", "met"], policies)]
@@ -259,13 +259,15 @@ def _role_rows(
     def size(one: Role, image: str) -> tuple[object, ...]:
         return one.flavor or "-", image, _amounts(one.resources)
 
+    least = role.min_available or ""
     if not role.alternatives:
-        yield role.name, role.kind if kinds else "", role.count, *size(role, _image(role))
+        kind = role.kind if kinds else ""
+        yield role.name, kind, role.count, least, *size(role, _image(role))
         return
-    yield role.name, "", role.count, "", _image(role), "one of:"
+    yield role.name, "", role.count, least, "", _image(role), "one of:"
     for number, one in enumerate(role.alternatives):
         placed = sum(each.role == role.name and each.alternative == number for each in members)
-        yield f"  {number}", one.kind if kinds else "", placed, *size(one, "")
+        yield f"  {number}", one.kind if kinds else "", placed, "", *size(one, "")
 
 
 def headroom_lines(ensemble: Ensemble) -> list[str]:

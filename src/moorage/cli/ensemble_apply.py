@@ -88,9 +88,10 @@ class Apply(_Described):
     """Make an ensemble as its file describes it: create it, or change what differs.
 
     The ensemble is the one of the file's name, which no other in use may have. New members are
-    placed and held beside those there are, which keep their places. A second run changes nothing.
-    Members whose hold has lapsed are placed anew. What cannot change in an ensemble that is there,
-    such as a role's flavor, is refused by name before anything is written.
+    placed and held beside those there are, which keep their places; those of a role with another
+    size are placed anew, on their host where they fit. A second run changes nothing. Members whose
+    hold has lapsed are placed anew. What cannot change in an ensemble that is there, such as a
+    role's ports, is refused by name before anything is written.
     """
 
     examples = """
@@ -125,7 +126,7 @@ class Apply(_Described):
                 return Shown({"ensemble_id": stored.id, "changed": False}, "unchanged")
         made = answer.value
         said = (
-            decision_text.dry_run(made.decision)
+            decision_text.dry_change(made)
             if args.dry_run and made.decision
             else decision_text.created(made)
         )
@@ -133,7 +134,9 @@ class Apply(_Described):
 
 
 def _decides(one: Difference) -> bool:
-    return one.subject in _MOVES and one.field != "server"
+    from moorage.client.ensemble_difference import NOT_PLACING
+
+    return one.subject in _MOVES and one.field not in NOT_PLACING
 
 
 def _lacks_places(client: Moorage, stored: Ensemble) -> bool:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import shlex
+from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
-from moorage.cli.parser import ENSEMBLE, Option, Repeated, new_name
+from moorage.cli.parser import ENSEMBLE, Option, Repeated, WrongUsage, new_name
+from moorage.domain.words import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def assignment(text: str) -> tuple[str, str, object]:
@@ -33,13 +38,15 @@ def assignment(text: str) -> tuple[str, str, object]:
 class Set(Command):
     """Change counts or policies of an ensemble and decide again.
 
-    Placed members keep their places; new ones are placed beside them. With --dry-run nothing
-    is changed; an infeasible change is explained (exit status 3).
+    Placed members keep their places; new ones are placed beside them. Those of a role with another
+    size are placed anew, on their host where they fit; servers keep their size until Nova resizes
+    them. With --dry-run nothing is changed; an infeasible change is explained (exit status 3).
     """
 
     examples = """
         moorage ensemble set shop --member web:count=5
         moorage ensemble set b1d7 --member db:count=4 --policy db-ha:keep=3 --dry-run
+        moorage ensemble set shop --member db:flavor=m1.xlarge --member db:min_available=2
         moorage ensemble set b1d7 --policy 'web-apart:strength={preferred: 10}'
         moorage ensemble set shop --member 'web:server={image: debian-13, networks: [shop]}'
     """
@@ -49,8 +56,9 @@ class Set(Command):
             "--member",
             type=assignment,
             metavar="ROLE:FIELD=VALUE",
-            help="a role's new count: web:count=5; or how its servers are created, a mapping:"
-            " 'web:server={image: debian-13}'",
+            help="a role's new count: web:count=5; its flavor or resources, required, forbidden or"
+            " member_of; min_available, how many of its members must be up; or how its servers are"
+            " created, a mapping: 'web:server={image: debian-13}'",
         ),
         Repeated(
             "--policy",
@@ -66,6 +74,8 @@ class Set(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         if not (args.member or args.policy or args.remove_policy or args.name):
             self.usage_error("give --member, --policy, --remove-policy or --name")
+        from moorage.client.ensemble_difference import NOT_PLACING
+
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             ensemble = client.ensembles.show(ensemble_id).value
@@ -80,15 +90,32 @@ class Set(Command):
                 )
                 if value
             }
-            moves = any(field != "server" for _, field, _ in args.member)
+            _check_roles(args, [role.name for role in ensemble.members])
+            moves = any(field not in NOT_PLACING for _, field, _ in args.member)
             if moves or args.policy or args.remove_policy:
                 change["decide"] = decide_body(args, [role.name for role in ensemble.members])
             with deciding(client, None if args.dry_run else ensemble_id):
                 answer = client.ensembles.change(ensemble_id, change, dry_run=args.dry_run)
         made = answer.value
         if args.dry_run and made.decision:
-            return Shown(answer.body, decision_text.dry_run(made.decision))
+            return Shown(answer.body, decision_text.dry_change(made))
         return Shown(answer.body, decision_text.created(made))
+
+
+def _check_roles(args: argparse.Namespace, roles: Sequence[str]) -> None:
+    """Check that every --member names a role that there is: the service takes others for new ones.
+
+    Raises:
+        WrongUsage: one does not.
+    """
+    for name, _, _ in args.member:
+        if name not in roles:
+            add = shlex.join(["moorage", "member", "add", args.ensemble, "--role", name])
+            raise WrongUsage(
+                f"{args.ensemble} has no role {name}{did_you_mean(name, roles)};"
+                f" its roles: {', '.join(roles) or 'none'}; to add one: {add} --flavor FLAVOR",
+                path="--member",
+            )
 
 
 def merged(assignments: list[tuple[str, str, object]]) -> list[dict[str, Any]]:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moorage.domain.describe import read_role, read_statement
-from moorage.domain.describe_members import CHOICE_FIELDS, FIELDS_OF, RoleDescription
+from moorage.domain.describe_members import (
+    CHOICE_FIELDS,
+    FIELDS_OF,
+    IMAGE_FIELDS,
+    RoleDescription,
+)
 from moorage.domain.errors import Conflict
 from moorage.domain.flavors import Flavor
 from moorage.domain.nova.flavors import request_without_devices
@@ -22,8 +27,12 @@ if TYPE_CHECKING:
     from moorage.wire.ensembles import Ensemble, Role
     from moorage.wire.flavors import FlavorValue
 
-_CHANGES: Final = frozenset({"count", "server"})
+_PLACING: Final = IMAGE_FIELDS | {"flavor", "resources", "required", "forbidden", "member_of"}
+"""Fields of a role that say where its members may be, and that the service can change."""
+_CHANGES: Final = frozenset({"count", "server", "min_available", "from_volume"}) | _PLACING
 """Fields of a role that the service can change."""
+NOT_PLACING: Final = frozenset({"server", "min_available"})
+"""Those of them that do not matter for places: nothing is decided."""
 _FOLLOWS: Final = (
     *("root_required", "flavor_groups", "host_checks", "alternatives"),
     *("share", "others"),
@@ -55,8 +64,9 @@ class Difference:
         what = f"{self.subject} {self.name}".strip()
         if self.field is None:
             return f"{'+' if self.before is None else '-'} {what}"
-        if self.field == "count":
-            return f"~ {what}: count {self.before} -> {self.after}"
+        if self.field in {"count", "flavor", "min_available"}:
+            before, after = self.before or "none", self.after or "none"
+            return f"~ {what}: {self.field} {before} -> {after}"
         return f"~ {what}: {self.field}"
 
 
@@ -131,8 +141,20 @@ def _changed_roles(
             entry["count"] = role.get("count", 1)
         if "server" in changed:
             entry["server"] = role.get("server", {})
+        if "min_available" in changed:
+            entry["min_available"] = role.get("min_available", 0)
+        if changed & (_PLACING | {"from_volume"}):
+            entry |= _placing(role)
         roles.append(entry)
-    return [*roles, *({"name": name, "count": 0} for name in of_role)]
+    # A role that is not described needs no member to be up, either.
+    return [*roles, *({"name": name, "count": 0, "min_available": 0} for name in of_role)]
+
+
+def _placing(role: Mapping[str, Any]) -> dict[str, Any]:
+    """All that a described role says of where its members may be: what it leaves out ends."""
+    lists: dict[str, Any] = {"required": [], "forbidden": [], "member_of": []}
+    image = {} if "flavor" not in role else {"image_properties": None, "boot_from_volume": False}
+    return {**lists, **image, **{name: role[name] for name in _PLACING if name in role}}
 
 
 def _as_mapping(source: object) -> object:

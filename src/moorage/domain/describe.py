@@ -31,6 +31,7 @@ from moorage.domain.ensembles import (
 )
 from moorage.domain.errors import InvalidDescription, UnknownPolicy
 from moorage.domain.references import REFERENCE
+from moorage.domain.words import counted
 
 NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
     {
@@ -46,7 +47,9 @@ MAX_WEIGHT: Final = 1_000_000
 MAX_METADATA: Final = 128
 _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
-_ROLE_FIELDS: Final = frozenset({"name", "count", "tags", "server", "alternatives", "project"})
+_ROLE_FIELDS: Final = frozenset(
+    {"name", "count", "tags", "server", "alternatives", "project", "min_available"}
+)
 FEWEST_ALTERNATIVES: Final = 2
 MOST_ALTERNATIVES: Final = 8
 STATEMENT_FIELDS: Final = frozenset(
@@ -129,6 +132,7 @@ def read_role(source: object, path: str) -> RoleDescription:
         if "project" not in fields
         else plain_values.name(fields["project"], f"{path}.project"),
     }
+    common["min_available"] = _min_available(name, fields, common["count"], path)
     role = _read_choices(name, fields, common, path)
     kinds = {one.kind for one in (role, *role.alternatives)}
     if role.server is not None and kinds.isdisjoint(OF_NOVA):
@@ -136,6 +140,22 @@ def read_role(source: object, path: str) -> RoleDescription:
             f"role {name} is of kind {role.kind}, which has no server", path=f"{path}.server"
         )
     return role
+
+
+def _min_available(name: str, fields: Mapping[str, object], count: int, path: str) -> int:
+    """How many of the role's `count` members must be up; 0: nothing is said.
+
+    Raises:
+        InvalidDescription: no number of members, or more than there are.
+    """
+    where = f"{path}.min_available"
+    least = plain_values.count(fields.get("min_available", 0), where)
+    if least > count:
+        has = counted(count, "member")
+        raise InvalidDescription(
+            f"role {name} has {has}, so min_available is 0 to {count}, not {least}", path=where
+        )
+    return least
 
 
 def _read_choices(

@@ -79,6 +79,8 @@ class RoleDescription:
     """Its place in a description, for errors."""
     project: str | None = None
     """The project whose servers its members are; None: the ensemble's."""
+    min_available: int = 0
+    """See `Role.min_available`."""
 
     @property
     def role(self) -> Role:
@@ -98,6 +100,7 @@ class RoleDescription:
             alternatives=tuple(one.role for one in self.alternatives),
             on_server=self.on_server,
             servers_of=self.servers_of,
+            min_available=self.min_available,
         )
 
 

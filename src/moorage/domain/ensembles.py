@@ -122,6 +122,8 @@ class Role:
     `server_providers.OPERATORS`."""
     share: Share | None = None
     """Whose servers its members are, if another project's; None: the ensemble's project's."""
+    min_available: int = 0
+    """The quorum: how many members must be up; a change that would leave fewer is refused."""
 
     @property
     def choices(self) -> tuple[Role, ...]:

@@ -76,6 +76,18 @@ def to_offer_count(ensemble: str, role: str) -> str:
     return f"; to offer it another count: moorage ensemble set {words}"
 
 
+def to_need_fewer(ensemble: str, role: str, count: int) -> str:
+    """How a role is told that fewer of its members must be up."""
+    words = f"{quote(ensemble)} --member {quote(f'{role}:min_available={count}')}"
+    return f"; to let fewer be up: moorage ensemble set {words}"
+
+
+def to_end_headroom(ensemble: str, role: str) -> str:
+    """How the headroom of a role is given back."""
+    words = f"{quote(ensemble)} --role {quote(role)} --count 0"
+    return f"; to give that back first: moorage ensemble headroom {words}"
+
+
 def to_end_slices(server: str) -> str:
     """How a server provider is deleted with the slices on it."""
     return f"; to end its slices: moorage server provider delete {quote(server)} --force"

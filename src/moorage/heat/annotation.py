@@ -21,7 +21,7 @@ DECIDED: Final = "decided"
 FLAVOR: Final = "flavor"
 """The key in the decision of the flavor that a server had before its ticket's."""
 ROLE_KEYS: Final = (
-    *("required", "forbidden", "member_of", "tags"),
+    *("required", "forbidden", "member_of", "tags", "min_available"),
     *("ports", "image_properties", "boot_from_volume"),
 )
 """Keys of a server's annotation that become part of its role's description."""

@@ -320,13 +320,16 @@ def _roles(
     first = {names[one.path].role: one for one in reversed(servers)}
     counts = Counter(names[one.path].role for one in servers if not one.absent)
     in_order = dict.fromkeys(names[one.path].role for one in servers)
-    return tuple(replace(_role(first[name], name), count=counts[name]) for name in in_order)
+    return tuple(_role(first[name], name, counts[name]) for name in in_order)
 
 
-def _role(server: Server, name: str) -> RoleDescription:
+def _role(server: Server, name: str, count: int) -> RoleDescription:
     if ROLE_NAME.fullmatch(name) is None:
         raise server.node.invalid(f"{name!r} cannot name a role: letters, digits and _ . / : -")
     try:
-        return read_role({"name": name, **server.description}, "moorage")
+        described = {**server.description, "name": name, "count": count}
+        if not count:  # a group that is empty for now
+            described.pop("min_available", None)
+        return read_role(described, "moorage")
     except InvalidDescription as error:
         raise typed_yaml.with_location(error, server.node) from error

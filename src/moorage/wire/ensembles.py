@@ -102,10 +102,12 @@ class ChoiceBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
             dict[Name, str | bool | int],
             Meta(
                 max_length=MAX_IMAGE_PROPERTIES,
-                description="Those of the servers' image; they need a flavor",
+                description="Those of the servers' image; they need a flavor. Null: nothing is"
+                " said of them",
             ),
         ]
         | UnsetType
+        | None
     ) = UNSET
     boot_from_volume: bool | UnsetType = UNSET
     on_server: (
@@ -138,6 +140,16 @@ class RoleBody(
 
     name: Annotated[str, Meta(min_length=1, max_length=128)]
     count: Count | UnsetType = UNSET
+    min_available: (
+        Annotated[
+            Count,
+            Meta(
+                description="The quorum: how many of the members must be up, at most `count`;"
+                " a change that would leave fewer members is refused"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     tags: Names | UnsetType = UNSET
     server: ServerBody | UnsetType = UNSET
     project: (
@@ -180,7 +192,11 @@ class EnsembleCreate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EnsembleChangeBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """What changes. A known role takes a new `count`, a known policy new parameters."""
+    """What changes. A known role takes a new `count`, a known policy new parameters.
+
+    A known role also takes `min_available`, `server`, and what places its members: `flavor` or
+    `resources`, `required`, `forbidden`, `member_of`, and the image.
+    """
 
     name: Name | None = None
     metadata: Metadata | None = None
@@ -242,6 +258,8 @@ class Role(Struct, frozen=True):
     """The project whose servers its members are, if another than the ensemble's."""
     share: RoleShare | UnsetType = UNSET
     """With `project_id`."""
+    min_available: int | UnsetType = UNSET
+    """How many of its members must be up; absent where nothing is said."""
     others: bool = False
     """Whether another project than the caller's claims places for its members."""
 
@@ -291,6 +309,8 @@ class OneEnsemble(Struct, frozen=True):
     ensemble: Ensemble
     decision: Decision | UnsetType | None = UNSET
     violations: list[Violation] | UnsetType = UNSET
+    to_resize: list[str] | UnsetType = UNSET
+    """Members whose servers keep the size that their role had before: Nova resizes servers."""
     dry_run: bool = False
     computed_at: str | UnsetType = UNSET
     revision: int | UnsetType = UNSET

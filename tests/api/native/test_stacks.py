@@ -483,3 +483,14 @@ def test_a_scaling_group_keeps_the_size_to_which_it_was_scaled(service: Service)
     named = {f"asg/x{n}": running(service, f"h{n + 1}") for n in range(4)}
     more = put(service, {"asg": scaling(3)}, servers=named)
     assert len(more["keys"]) == 4, "it has grown without asking"
+
+
+def test_a_changed_flavor_has_a_ticket_of_its_own(service: Service) -> None:
+    put(service, {"web": group(2, "m1.small"), "db": server("m1.small")})
+    first = service.call("GET", PATH).json["stack"]["decision"]["id"]
+    put(service, {"web": group(3, "m1.small"), "db": server("m1.small")})
+    grown = service.call("GET", PATH).json["stack"]["decision"]["id"]
+    assert service.store.decision(grown).ticket == first
+    put(service, {"web": group(3, "m1.medium"), "db": server("m1.small")})
+    changed = service.call("GET", PATH).json["stack"]["decision"]["id"]
+    assert service.store.decision(changed).ticket == changed

@@ -147,6 +147,7 @@ def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
         wire.OneEnsemble(
             ensemble=ensemble_view(call, made.ensemble),
             decision=decision,
+            to_resize=list(map(str, made.to_resize)) or UNSET,
             dry_run=made.dry_run,
             computed_at=instant(snapshot.taken_at) or UNSET,
             revision=snapshot.revision,
@@ -207,6 +208,7 @@ def role_view(role: Role, count: int, *, others: bool = False) -> wire.Role:
         share=UNSET
         if role.share is None
         else wire.RoleShare(role.share.id, role.share.state.value),
+        min_available=role.min_available or UNSET,
         others=others,
     )
 

@@ -25,6 +25,7 @@ from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import format_duration, format_instant
 from moorage.usecases.ensembles.members import ServerTooLarge
 from moorage.usecases.ensembles.policy_checks import BreaksPolicies
+from moorage.usecases.ensembles.size_changes import BelowMinAvailable
 from moorage.usecases.refusals.explanation import refused_because
 from moorage.usecases.series.requests import OccurrenceRefusal, SeriesAlternative
 from moorage.wire.claims import Difference
@@ -151,6 +152,12 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             "would_break_policy",
             "It would break a required policy",
             "Choose another server, or other members, or relax the policy first.",
+        ),
+        BelowMinAvailable: Rule(
+            409,
+            "below_min_available",
+            "Fewer members would be left than must be up",
+            "Keep more members, or lower the role's `min_available` first.",
         ),
         errors.CapacityExceeded: Rule(
             409,

@@ -193,7 +193,9 @@ class ChangeProposals:
         yield RelaxationCandidate(change, cost, partial(replace, self.request, members=members))
 
     def fewer_members(self, steps: Callable[[int], Iterator[int]]) -> Iterator[RelaxationCandidate]:
-        """Leave out the last members of a role that are not placed yet; one must remain.
+        """Leave out the last members of a role that are not placed yet.
+
+        One must remain, and as many as must be up.
 
         `steps` gives how many, of at most so many that may be left out. A member that a policy
         names stays, and so do those before it: without it the description would be invalid.
@@ -203,7 +205,7 @@ class ChangeProposals:
             mine = sorted(m for m in self.request.members if m.role == role.name)
             moving = [m for m in mine if m not in self.request.fixed]
             free = tuple(takewhile(lambda m: m not in named, reversed(moving)))
-            free = free[: len(mine) - 1]
+            free = free[: max(len(mine) - max(role.min_available, 1), 0)]
             if not self.disclosure.exact:
                 for left in reversed(self.disclosure.sizes(len(mine))):
                     if left and len(mine) - left <= len(free):

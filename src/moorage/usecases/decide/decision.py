@@ -11,6 +11,7 @@ from moorage.domain import deadline
 from moorage.domain.changes import BoundHeld
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
 from moorage.domain.quotas import too_much_held, too_much_held_by
+from moorage.domain.tickets import ticket_flavor
 from moorage.engine.joint.room_taken import room_taken
 from moorage.usecases.decide.max_additional import count_additional, roles_of_set
 from moorage.usecases.decide.member_places import MemberStatus
@@ -190,12 +191,26 @@ def _ticket(proposal: Proposal, before: Decision | None, decision_id: str, now: 
     """The ticket of the decision: that of the held one that it replaces, else one of its own.
 
     Servers of a decision that is over request classes of its ticket for life; they must not meet
-    the places that a later decision holds.
+    the places that a later decision holds. Nor may the flavors of a ticket be of another size than
+    the places: a role that asks for something else has a new ticket.
     """
     if proposal.promise is not None:
         return ""
+    if proposal.before is not None and _asks_for_others(proposal.before, proposal.ensemble):
+        return decision_id
     held = before is not None and before.state_at(now) is DecisionState.HELD
     return before.ticket if before is not None and held and before.ticket else decision_id
+
+
+def _asks_for_others(before: Ensemble, after: Ensemble) -> bool:
+    """Whether servers of a role would be created with another flavor of a ticket than before."""
+    there = {one.name: one for one in before.roles if one.of_nova}
+    ticket = before.id
+    return any(
+        ticket_flavor("", there[one.name], ticket) != ticket_flavor("", one, ticket)
+        for one in after.roles
+        if one.name in there
+    )
 
 
 def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 - two facts

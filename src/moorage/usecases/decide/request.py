@@ -89,10 +89,12 @@ def ignore_waitlist(
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """Hosts to try first, and hosts that may not be used."""
+    """Hosts to try first, hosts to prefer, and hosts that may not be used."""
 
     places: Mapping[MemberName, str] = field(default_factory=lambda: MappingProxyType({}))
     """Member -> host (UUID): a placement of all members known before, tried first."""
+    preferred: Mapping[MemberName, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Member -> host (UUID) on which it is rather than on others, whatever the objective."""
     barred: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Reason id -> hosts (UUIDs) that may not be used."""
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
+import numpy as np
+
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.engine.joint.build import build_on_terrain
+from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.fleet_room import with_fleet_room, with_room_of
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.overlay import with_bookings, worsens_overage
+from moorage.policies.primitives import OnlyOn
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.search_result import SearchResult
@@ -80,6 +84,39 @@ def _kept(booking: Booking, period: Period, now: Instant) -> Booking:
         return replace(booking, period=Period(start, period.end))
     end = min(booking.period.end, period.end)
     return replace(booking, period=Period(start, end), declared_end=period.end)
+
+
+STAYING: Final = "staying"
+"""The policy name of the preference's primitives; no policy of an ensemble has it."""
+
+
+def prefer_hosts(built: BuiltProblem, hosts: Mapping[MemberName, str]) -> BuiltProblem:
+    """The problem with a preference of members for a host each, given by its UUID.
+
+    A member elsewhere costs more than the objective can gain, and less than any preferred policy.
+    What is feasible stays feasible.
+    """
+    bare = built.problem
+    row_of = {uuid: row for row, uuid in enumerate(bare.hosts)}
+    at: dict[int, list[MemberName]] = {}
+    for number in np.flatnonzero(bare.fixed < 0).tolist():
+        member = bare.members[number]
+        row = row_of.get(hosts.get(member, ""))
+        if row is not None:
+            at.setdefault(row, []).append(member)
+    if not at:
+        return built
+    above = 1 + sum(map(len, at.values()))
+    unit = preference_scale(bare)
+    stated = (
+        one if one.weight is None else replace(one, weight=above * one.weight)
+        for one in bare.primitives
+    )
+    posted = (
+        OnlyOn(policy=STAYING, members=tuple(some), weight=unit, hosts=frozenset({row}))
+        for row, some in at.items()
+    )
+    return replace(built, problem=replace(bare, primitives=(*stated, *posted)))
 
 
 BUSY_HOST: Final = "contention"

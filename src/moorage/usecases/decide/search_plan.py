@@ -18,7 +18,7 @@ from moorage.domain.leases import Yielding
 from moorage.domain.period import Period
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.member_places import bookings_of
-from moorage.usecases.decide.search import SearchContext
+from moorage.usecases.decide.search import SearchContext, prefer_hosts
 from moorage.usecases.decide.search_result import Observation, SearchResult, refusal_to_explain
 from moorage.usecases.shared.lookup import if_stored
 
@@ -83,7 +83,9 @@ class PlaceUnaided:
             if stated.clash:
                 yield stated
                 continue
-            found = context.search("unaided", number).answer(stated.built, context)
+            stay = context.proposal.known_hosts.preferred
+            prefer = partial(prefer_hosts, hosts=stay) if stay else None
+            found = context.search("unaided", number).answer(stated.built, context, prefer)
             yield replace(stated, placement=found)
 
 

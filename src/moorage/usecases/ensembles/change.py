@@ -17,10 +17,17 @@ from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.errors import InUse, InvalidDescription
 from moorage.domain.leases import LeaseState
 from moorage.domain.words import counted
-from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
+from moorage.usecases.decide.loop import (
+    DecisionFlow,
+    DecisionRequest,
+    run_decision,
+    unplaced,
+    unplaced_or_held,
+)
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
     DecisionHooks,
+    KnownHosts,
     Proposal,
     RefusalReader,
     RequestIdentity,
@@ -39,7 +46,15 @@ from moorage.usecases.ensembles.names import reclaimed_name_condition, unique_na
 from moorage.usecases.ensembles.policies import merged_statement
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.ensembles.references import with_references
-from moorage.usecases.ensembles.size_changes import check_no_lease
+from moorage.usecases.ensembles.role_changes import (
+    check_places_may_change,
+    keeping_servers,
+    placed_otherwise,
+    read_change,
+    to_place_anew,
+    with_changed_places,
+)
+from moorage.usecases.ensembles.size_changes import check_min_available, check_no_lease
 from moorage.usecases.relocation.lease_promise import (
     LeaseContinuation,
     continuation_of,
@@ -51,16 +66,19 @@ from moorage.usecases.shared.role_resolution import names_for, resolve_role
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.leases import Lease
+    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.shared.role_resolution import LedgerNames
 
 
+_NOT_PLACING: Final = frozenset({"name", "server", "min_available"})
+"""Fields of a role that do not matter for places."""
 KEPT: Final = 100
 """How many requests that added members an ensemble remembers; retries come soon."""
 
@@ -105,7 +123,7 @@ class ChangeRequest:
     @property
     def placing(self) -> bool:
         """Whether members or policies change, so that a placed ensemble must be decided again."""
-        members = any(set(one) - {"name", "server"} for one in self.members)
+        members = any(set(one) - _NOT_PLACING for one in self.members)
         return bool(members or self.policies or self.remove_policies)
 
 
@@ -124,7 +142,9 @@ def change_ensemble(
     same transaction, and held as long as those are. What changes only roles of other projects is
     offered to them, and not decided yet. New and changed policies must hold for the present
     members too; violations of unchanged policies by present members are accepted. A smaller
-    count removes members without a server, the highest index first. If the ensemble has a lease,
+    count removes members without a server, the highest index first. If a role asks for other
+    places, its members without a server are decided anew, on their present hosts where they can;
+    if they have no room beside the others, all without a server are. If the ensemble has a lease,
     its members cannot change here: no member is placed, and the lease continues.
 
     Raises:
@@ -133,7 +153,9 @@ def change_ensemble(
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as at creation.
         NameTaken: another ensemble of the project has the new name.
         LimitExceeded: the ensemble would become too large.
-        InUse: a smaller count would remove members that have a server.
+        InUse: a smaller count would remove members that have a server, or a role that asks for
+            other places has a server being built, or headroom.
+        BelowMinAvailable: fewer members of a role would remain than must be up.
         WrongState: the ensemble's places belong to a lease, and members would change.
         ConsentMissing: another project has not accepted a role, and it would be decided.
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
@@ -164,6 +186,10 @@ def change_flow(
         changed = with_addition_recorded(changed, change.identity)
     check_policies(snapshot.topology, changed, own=False)
     check_names(env, caller, snapshot, changed, stored.policies)
+    otherwise = placed_otherwise(stored, changed)
+    check_places_may_change(changed, otherwise, member_places)
+    anew = to_place_anew(changed, otherwise, member_places)
+    keeping = keeping_servers(changed, otherwise, member_places)
     named = unique_name_condition(changed) if changed.name != stored.name else None
     decision = current_decision(env.store, stored)
     offered = tuple(offers(env, changed, stored))
@@ -182,9 +208,10 @@ def change_flow(
         proposal = Proposal(
             changed,
             stored.generation,
-            (unplaced(changed) if lease is None else lambda _: frozenset(),),
+            _selections(changed, anew) if lease is None else (lambda _: frozenset(),),
             freed=_gone(stored, changed),
             before=stored,
+            known_hosts=KnownHosts(preferred=_present_hosts(changed, anew, member_places)),
             restated=frozenset(one.name for one in changed.policies if one not in stored.policies),
             promise=None
             if lease is None or decision is None
@@ -205,9 +232,11 @@ def change_flow(
         settled = yield DecisionRequest(
             proposal, options or DecisionOptions(), RequestIdentity(env.ids.uuid())
         )
-        return EnsembleResult(settled.ensemble, settled.decision, dry_run, settled.snapshot)
+        return EnsembleResult(
+            settled.ensemble, settled.decision, dry_run, settled.snapshot, keeping
+        )
     if dry_run:
-        return EnsembleResult(changed, None, dry_run=True)
+        return EnsembleResult(changed, None, dry_run=True, to_resize=keeping)
     now = snapshot.taken_at
     gone = {one.name for one in stored.members} - {one.name for one in changed.members}
     env.store.commit(
@@ -221,7 +250,33 @@ def change_flow(
             )
         )
     )
-    return EnsembleResult(env.store.ensemble(stored.id), None)
+    return EnsembleResult(env.store.ensemble(stored.id), None, to_resize=keeping)
+
+
+def _selections(
+    changed: Ensemble, anew: Mapping[MemberName, str]
+) -> tuple[Callable[[MemberPlaces], frozenset[MemberName]], ...]:
+    """The members to place: those without a place and `anew`; then all without a server.
+
+    All others keep their places unless a role is placed otherwise, and that has no room beside
+    them.
+    """
+    if not anew:
+        return (unplaced(changed),)
+    without = unplaced(changed)
+    return (lambda places: without(places) | anew.keys()), unplaced_or_held(changed)
+
+
+def _present_hosts(
+    changed: Ensemble, anew: Mapping[MemberName, str], places: MemberPlaces
+) -> Mapping[MemberName, str]:
+    """The hosts that members prefer, if some are placed anew: those on which they are."""
+    if not anew:
+        return MappingProxyType({})
+    there = places.places
+    return MappingProxyType(
+        {one.name: there[one.name].host for one in changed.members if one.name in there}
+    )
 
 
 def _decides(
@@ -244,7 +299,7 @@ def _decides(
         return False
     others = {role.name for role, _ in changed.shared_roles}
     only_others = not (change.policies or change.remove_policies) and all(
-        one.get("name") in others for one in change.members if set(one) - {"name", "server"}
+        one.get("name") in others for one in change.members if set(one) - _NOT_PLACING
     )
     if offered and only_others:
         return False
@@ -319,22 +374,20 @@ def _with_role(
         added = (MemberName(role.name, index) for index in range(described.count))
         return wider.grown(role.name, new_members(env.ids, added))
     name = str(source["name"])
-    role = ensemble.role(name)
-    extra = sorted(set(source) - {"name", "count", "server"})
-    if extra:
-        raise InvalidDescription(
-            f"of role {name} only the count and the server can change, not {', '.join(extra)}",
-            path=f"{path}.{extra[0]}",
-        )
-    described = read_role({**source, "resources": {"VCPU": 1}}, path)
-    changed = ensemble
+    role, count = ensemble.role(name), ensemble.count(name)
+    described = read_change(role, source, count, path)
+    anew = with_changed_places(role, described, source, known, env.limits.nova, path)
     if "server" in source:
-        changed = changed.with_role(replace(role, server=described.server))
+        anew = replace(anew, server=described.server)
+    if "min_available" in source:
+        anew = replace(anew, min_available=described.min_available)
+    changed = ensemble.with_role(anew)
     if "count" in source:
+        check_min_available(changed, {name: described.count})
         changed = _with_count(env, changed, name, described.count, status)
     if role.share is not None and changed != ensemble:
-        anew = role.share.offered_anew(env.ids.uuid())
-        changed = changed.with_role(replace(changed.role(name), share=anew))
+        share = role.share.offered_anew(env.ids.uuid())
+        changed = changed.with_role(replace(changed.role(name), share=share))
     return changed
 
 

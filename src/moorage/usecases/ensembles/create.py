@@ -86,6 +86,8 @@ class EnsembleResult:
     dry_run: bool = False
     snapshot: Snapshot | None = None
     """That of the decision, if one was made; see `DecisionResult`."""
+    to_resize: tuple[MemberName, ...] = ()
+    """Members whose servers keep the size that their role had before."""
 
 
 def create_ensemble(

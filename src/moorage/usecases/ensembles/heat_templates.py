@@ -92,6 +92,7 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
         ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
         ("member_of", _groups(known.member_of), _groups(role.member_of)),
         ("tags", sorted(known.tags), sorted(role.tags)),
+        ("min_available", known.min_available, role.min_available),
         ("root_required", sorted(known.root_required), sorted(role.root_required)),
         ("groups", _devices(known), _devices(role)),
     )

@@ -45,6 +45,7 @@ from moorage.usecases.ensembles.policy_checks import (
     PolicyViolation,
     broken_policies,
 )
+from moorage.usecases.ensembles.size_changes import check_min_available
 from moorage.usecases.shared.access import own_ensemble, sees
 from moorage.usecases.shared.limits import check_member_count
 from moorage.usecases.shared.retry import retry
@@ -298,6 +299,7 @@ def leave(
     Raises:
         NotFound: no such ensemble, or member of it, for this caller.
         InUse: the member's server is being built, and `keep_resources` is set.
+        BelowMinAvailable: fewer members of its role would remain than must be up.
         WrongState: the member is another project's.
     """
 
@@ -305,6 +307,7 @@ def leave(
         ensemble = own_ensemble(env.store, caller, ensemble_id)
         member = ensemble.member(name)
         check_unshared(ensemble, name.role)
+        check_min_available(ensemble, {name.role: ensemble.count(name.role) - 1})
         now = env.store.now()
         # Read before the member's status: a claim in between changes the decision's generation.
         ended = tuple(member_departure_changes(env.store, ensemble, {name}, now))

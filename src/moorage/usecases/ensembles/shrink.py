@@ -26,6 +26,7 @@ from moorage.usecases.ensembles.policy_checks import (
 )
 from moorage.usecases.ensembles.size_changes import (
     RoleCounts,
+    check_min_available,
     check_no_lease,
     made_before,
     with_size_change,
@@ -94,6 +95,7 @@ def shrink(
     Raises:
         NotFound: no such ensemble, or preferred member of it, for this caller.
         InvalidDescription: no such role, or it has fewer members that may leave.
+        BelowMinAvailable: fewer members of a role would remain than must be up.
         ShrinkBreaksPolicies: no choice keeps the required policies; nothing was changed.
         WrongState: the ensemble's places belong to a lease, or the role to another project.
         DuplicateName: the id was used by another request.
@@ -153,14 +155,17 @@ def leaving_members(
 ) -> frozenset[MemberName]:
     """The members that leave; nothing is written.
 
-    Unless policies are to be `kept`, the least bad choice counts where none keeps them.
+    Unless policies and `Role.min_available` are to be `kept`, the least bad choice counts where
+    none keeps the policies.
 
     Raises:
-        NotFound, InvalidDescription, ShrinkBreaksPolicies: see `shrink`.
+        NotFound, InvalidDescription, BelowMinAvailable, ShrinkBreaksPolicies: see `shrink`.
     """
     counts = reduction.counts.fewer(ensemble)
     for role in counts:
         check_unshared(ensemble, role)
+    if kept:
+        check_min_available(ensemble, {r: ensemble.count(r) - n for r, n in counts.items()})
     member_places = locate_members(snapshot, ensemble)
     order = _leaving_order(ensemble, reduction, member_places, counts)
     _check_enough(order, counts)

@@ -7,20 +7,55 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import SizeChange
-from moorage.domain.errors import InvalidDescription, WrongState
+from moorage.domain.errors import Conflict, InvalidDescription, WrongState
 from moorage.domain.leases import LeaseState
+from moorage.domain.refusal_commands import to_need_fewer
 from moorage.domain.role_paths import is_known, is_within
+from moorage.domain.words import counted
 from moorage.usecases.shared.access import same_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.ensembles import Ensemble, Member, Role
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.ports import Store
 
 KEPT: Final = 20
 """How many requests that changed its size an ensemble remembers; retries come soon."""
+
+
+class BelowMinAvailable(Conflict):
+    """Fewer members of a role would remain than must be up (`Role.min_available`)."""
+
+    def __init__(self, ensemble: str, role: Role, *, of: int, left: int) -> None:
+        least = role.min_available
+        super().__init__(
+            f"min_available of role {role.name} is {least}, and {left} of its"
+            f" {counted(of, 'member')} would be left"
+            f"{to_need_fewer(ensemble, role.name, left)}"
+        )
+        self.role = role.name
+        self.min_available = least
+        self.left = left
+
+
+def check_min_available(ensemble: Ensemble, after: Mapping[str, int]) -> None:
+    """Check that as many members remain of each role as must be up.
+
+    A role that has fewer already may keep those that it has.
+
+    Args:
+        ensemble: the ensemble before.
+        after: role -> how many members it would have.
+
+    Raises:
+        BelowMinAvailable: fewer would remain.
+    """
+    for name, left in after.items():
+        role, of = ensemble.role(name), ensemble.count(name)
+        if left < min(role.min_available, of):
+            raise BelowMinAvailable(ensemble.name, role, of=of, left=left)
 
 
 @dataclass(frozen=True, slots=True)

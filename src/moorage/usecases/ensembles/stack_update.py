@@ -274,7 +274,7 @@ def _changed_roles(before: Ensemble, after: Ensemble) -> frozenset[str]:
 
 
 def _description(role: Role) -> Role:
-    return replace(role, server=None)
+    return replace(role, server=None, min_available=0)
 
 
 def _restated(before: Ensemble, after: Ensemble) -> frozenset[str]:

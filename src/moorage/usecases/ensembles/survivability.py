@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class RoleLoss:
     """The worst case for a role: of `total` placed members `keeps` are left.
 
-    `needed` is the number that a `survive` policy requires at that level; 1 without one.
+    `needed` is the number that must be up (`Role.min_available`), or that a `survive` policy
+    requires at that level if that is more; 1 without either.
     """
 
     role: str
@@ -102,4 +103,5 @@ def _needed(ensemble: Ensemble, role: str, level: Level) -> int:
             {name.role for name in edge} == {role} for edge in edges(one, ensemble.roles, names)
         )
     ]
-    return max((n for n in levels if isinstance(n, int)), default=1)
+    needed = (n for n in levels if isinstance(n, int))
+    return max(1, ensemble.role(role).min_available, *needed)

@@ -21,6 +21,7 @@ from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.ensembles.change import without_members
 from moorage.usecases.ensembles.create import with_more_members
+from moorage.usecases.ensembles.size_changes import check_min_available
 from moorage.usecases.shared.limits import check_member_count, too_long
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ def resized(
     Raises:
         InvalidDescription: there is no such role, or a count is negative.
         InUse: members with claimed places would have to be removed.
+        BelowMinAvailable: fewer members would remain than must be up.
         LimitExceeded: too many members.
     """
     known = {role.name for role in ensemble.roles}
@@ -155,6 +157,7 @@ def resized(
         if count > present:
             ensemble = with_more_members(env.ids, ensemble, role, count - present)
         elif count < present:
+            check_min_available(ensemble, {role: count})
             ensemble = _Shrinking(snapshot, ensemble, member_places, period).by(
                 role, present - count
             )
