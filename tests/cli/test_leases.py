@@ -32,6 +32,15 @@ def lease(sim: Any) -> Iterator[str]:
     sim("lease", "cancel", name)
 
 
+def test_an_ensemble_deleted_with_its_lease_names_that(sim: Any, lease: str) -> None:
+    shown = sim.body("lease", "show", lease)["lease"]
+    kept = sim("ensemble", "delete", shown["ensemble_id"])
+    assert kept.status == 4
+    gone = sim("ensemble", "delete", shown["ensemble_id"], "--cascade", "leases")
+    assert gone.status == 0, gone
+    assert f", cancelled lease {shown['handle']} ({lease}), freed 4 held places" in gone.out
+
+
 def test_a_dry_run_writes_nothing(sim: Any) -> None:
     before = sim.body("lease", "list")
     told = sim("lease", "create", "--flavor", "m1.small", *WEEK, "--dry-run")

@@ -79,13 +79,34 @@ def test_the_service_says_of_a_node_that_is_not_whole_what_the_check_says(
     assert offline("ensemble", "check", str(file)).status == 0
 
 
-def test_a_level_that_may_be_misspelt_is_pointed_out(offline: Any, tmp_path: Path) -> None:
-    shop = Path(__file__).parents[2] / "examples" / "shop.yaml"
-    odd = tmp_path / "odd.yaml"
-    odd.write_text(shop.read_text("utf-8").replace("level: rack", "level: rakc"), encoding="utf-8")
-    told = offline("ensemble", "check", str(odd))
-    assert told.status == 0
-    assert told.out.endswith("level rakc is not a usual name; did you mean rack?\n")
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (
+            "type: anti-affinity, level: rakc",
+            "policies[0].level: no such level: rakc; did you mean rack?",
+        ),
+        (
+            "type: anti-affinity, level: vm",
+            "no such level: vm; there are: region, cloud, site, zone, az,",
+        ),
+        ("type: isolate, at: vm", "policies[0].at: no such level: vm; there are: region, cloud,"),
+    ],
+)
+def test_a_level_with_an_unusual_name_is_refused_unless_the_fleet_has_it(
+    policy: str, told: str, offline: Any, tmp_path: Path
+) -> None:
+    odd, level = tmp_path / "odd.yaml", policy.rpartition(" ")[2]
+    odd.write_text(
+        f"name: odd\nmembers: [{{name: web, count: 2, flavor: m1.small}}]\n"
+        f"policies: [{{members: [web], {policy}}}]\n",
+        encoding="utf-8",
+    )
+    refused = offline("ensemble", "check", str(odd))
+    assert refused.status == 1
+    assert told in refused.err
+    assert f"; if the fleet has that level: --level {level}" in refused.err
+    assert offline("ensemble", "check", str(odd), "--level", level).status == 0
 
 
 @pytest.mark.parametrize(
@@ -163,7 +184,7 @@ def test_a_check_says_what_it_takes_for_granted(
         f"name: x\nmembers: [{{name: a, count: 1, flavor: m1.small}}]\npolicies: [{rule}]\n",
         encoding="utf-8",
     )
-    told = offline("ensemble", "check", str(file)).out
+    told = offline("ensemble", "check", str(file), "--level", "hots").out
     assert told.startswith("OK 1 role, 1 member, 1 policy; ")
     assert said in told
 

@@ -80,6 +80,9 @@ def test_a_call_of_the_service_imports_no_extras_of_the_network_library() -> Non
         (["ensemble", "set", "x", "--member", "db4"], "NAME:FIELD=VALUE"),
         (["ensemble", "set", "x", "--dry-run"], "give --member, --policy"),
         (["leese", "list"], r"mean:\n  moorage lease list "),
+        (["ensemble", "dlete"], r"mean:\n  moorage ensemble delete .*\n$"),
+        (["help", "nope"], r"no such command: nope\nCommands begin with one of: ensemble, member,"),
+        (["creat", "x"], r"mean:\n  moorage ensemble create"),
         (["capacity", "fit"], "give one of ENSEMBLE, --template and --flavor"),
         (["capacity", "fit", "--flavor", "m1", "--role", "web"], "--role: only with ENSEMBLE"),
         (["capacity", "fit", "--flavor", "m1", "--param", "n=1"], "--param: only with --template"),
@@ -193,6 +196,9 @@ def test_the_version(offline: Any, capsys: pytest.CaptureFixture[str]) -> None:
         ("ensemble create ", []),  # nothing of ours: the shell completes files
         ("ensemble create -f sh", []),
         ("nonsense x", []),
+        ("help ensemble s", ["set", "show", "shrink"]),
+        ("ensemble set --hold ", []),
+        ("complete ", ["bash", "zsh", "fish"]),
     ],
 )
 def test_bash_completes_with_nothing_but_bash(typed: str, offered: list[str], offline: Any) -> None:
@@ -219,6 +225,8 @@ def test_bash_asks_the_service_for_names(tmp_path: Path, offline: Any) -> None:
         ("ensemble show sh", "ensemble"),
         ("ensemble show --map sh", "ensemble"),
         ("lease create --flavor sh", "flavor"),
+        ("ensemble set --hold 10m sh", "ensemble"),
+        ("decision show --record sh", "decision"),
     ):
         words = [str(program), *typed.split(" ")]
         typing = (
@@ -266,6 +274,12 @@ def test_every_command_can_be_completed(offline: Any) -> None:
         ("ensemble create -f sh", ["shop.yaml"]),
         ("ensemble show sh", ["shop"]),
         ("lease create --flavor s", ["shop"]),
+        ("ensemble set --hold 10m sh", ["shop"]),
+        ("ensemble set --hold sh", ["shop.yaml"]),
+        ("decision show --record sh", ["shop"]),
+        ("help ensemble s", ["set", "show", "shrink"]),
+        ("hel", ["help"]),
+        ("complete ", ["bash", "fish", "zsh"]),
     ],
 )
 def test_fish_completes_words_files_and_names(

@@ -233,6 +233,26 @@ def test_an_interrupted_start_leaves_nothing(
     assert offline.body("sim", "list") == {"simulations": []}
 
 
+def test_a_resume_that_is_ended_leaves_no_server(offline: Any, mark: str) -> None:
+    assert offline(*START).status == 0
+    found = registry.read(sims(offline.environment), "moorage-sim")
+    assert found is not None
+    os.killpg(found.pid, signal.SIGKILL)
+    os.waitpid(found.pid, 0)
+    log = Path(found.directory) / "log"
+    log.unlink()
+    with program("sim", "resume", environment=offline.environment) as resuming:
+        while not log.exists() and resuming.poll() is None:
+            time.sleep(0.01)
+        resuming.send_signal(signal.SIGTERM)
+        _, said = resuming.communicate(timeout=60)
+    assert resuming.returncode == 130
+    assert "Traceback" not in said
+    assert marked(mark) == []
+    assert offline("sim", "resume").status == 0, "its database is as it was"
+    assert offline("sim", "stop").status == 0
+
+
 def test_ctrl_c_during_a_call_is_quiet(offline: Any) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

@@ -61,7 +61,7 @@ def test_a_distance_names_the_level_within_which_hosts_are_that_near(topology: T
 
 
 def test_an_unknown_level_is_named(topology: Topology) -> None:
-    with pytest.raises(UnknownName, match=r"no such level: row$"):
+    with pytest.raises(UnknownName, match=r"row; there are: zone, rack, power:pdu, host, server$"):
         topology.find_level("row")
     with pytest.raises(UnknownName, match=r"no such level: racks; did you mean rack\?"):
         topology.find_level("racks")

@@ -114,6 +114,7 @@ def test_what_nova_refuses_leaves_no_member_behind(cloud: Cloud) -> None:
     [
         ({"flavorRef": "nonesuch"}, 404, "nonesuch"),
         ({"min_count": 2, "max_count": 2}, 400, "one by one"),
+        ({"max_count": 2}, 400, "--count N --hold 10m; then create them by its flavor: moorage"),
     ],
 )
 def test_servers_that_cannot_join(

@@ -19,6 +19,7 @@ from moorage.cli.command import Command
 from moorage.cli.commands import COMMANDS
 from moorage.cli.output import Shown
 from moorage.cli.parser import Option
+from moorage.cli.program import HELP
 
 if TYPE_CHECKING:
     import argparse
@@ -36,17 +37,26 @@ ${before}_moorage() {
     if ((skip)); then [[ "$$word" == "=" ]] || skip=0; continue; fi
     case "$$word" in
       $valued) if [[ -z "$$command" ]]; then skip=1; fi ;;
+    esac
+    case "$$word" in
+      $valued_after) if [[ -n "$$command" ]]; then skip=1; fi ;;
       -*) ;;
+      help) command="$${command:+$$command help}" ;;
       *) command="$${command:+$$command }$$word" ;;
+    esac
+    case "$$command $$word" in
+      $valued_by_command) skip=1 ;;
     esac
   done
   COMPREPLY=()
-  case "$$command" in
+  if ((! skip)); then
+    case "$$command" in
 $cases
-  esac
-  case "$$command" in
+    esac
+    case "$$command" in
 $things
-  esac
+    esac
+  fi
   case "$$previous" in
 $options
   esac
@@ -57,9 +67,12 @@ $options
     done < <("$${COMP_WORDS[0]}" complete --names "$$things" 2>/dev/null)
     return
   fi
-  if [[ "$$current" == -* || ( -n "$$offered" && "$$offered" != -* ) ]]; then
-    COMPREPLY=($$(compgen -W "$$offered" -- "$$current"))
-  fi
+  for word in $$offered; do
+    # Options are offered where one is begun.
+    if [[ "$$word" != -* || "$$current" == -* ]] && [[ "$$word" == "$$current"* ]]; then
+      COMPREPLY+=("$$word")
+    fi
+  done
 }
 complete -o bashdefault -o default -F _moorage moorage
 """)
@@ -81,18 +94,34 @@ function __moorage_complete
         if test -z "$$typed"
           set skip 1
         end
+    end
+    switch $$word
+      case $valued_after
+        if test -n "$$typed"
+          set skip 1
+        end
       case '-*'
+      case help
+        if test -n "$$typed"
+          set -a typed $$word
+        end
       case '*'
         set -a typed $$word
+    end
+    switch "$$typed $$word"
+      case $valued_by_command
+        set skip 1
     end
   end
   set -l offered
   set -l things
-  switch "$$typed"
+  if test $$skip = 0
+    switch "$$typed"
 $cases
-  end
-  switch "$$typed"
+    end
+    switch "$$typed"
 $things
+    end
   end
   switch "$$previous"
 $options
@@ -160,17 +189,22 @@ class Complete(Command):
             return Shown({"names": names}, "\n".join(names))
         own = self.app.parser._option_string_actions  # noqa: SLF001 - argparse has no public list
         valued = [name for name, action in own.items() if action.nargs is None]
-        follows = {"": [*sorted({name.split()[0] for name in COMMANDS}), *own]}
+        follows = {"": [*sorted({name.split()[0] for name in COMMANDS}), HELP, *own]}
         follows |= _verbs()
-        follows |= {name: list(self._options(name)) for name in COMMANDS}
+        follows |= {name: list(self._words(name)) for name in COMMANDS}
         things = {name: kind for name in COMMANDS if (kind := self._thing(name))}
+        after, by_command = self._valued()
         if args.shell == "fish":
-            script = _fish(valued, follows, things)
+            script = _fish(valued, after, by_command, follows, things)
             return Shown({"shell": args.shell, "script": script}, script.rstrip("\n"))
         script = _SCRIPT.substitute(
             shell=args.shell,
             before=_BEFORE[args.shell],
             valued=" | ".join(valued),
+            valued_after=" | ".join(after),
+            valued_by_command=" | ".join(
+                f'"{name} {option}" | "{name} "*" {option}"' for name, option in by_command
+            ),
             cases="\n".join(_cases(follows)),
             things="\n".join(f'    "{name}") things={kind} ;;' for name, kind in things.items()),
             options="\n".join(f"    --{kind}) things={kind} ;;" for kind in THINGS),
@@ -198,9 +232,26 @@ class Complete(Command):
         kind = actions[0].dest if actions else ""
         return kind if kind in THINGS else ""
 
-    def _options(self, name: str) -> Iterable[str]:
+    def _words(self, name: str) -> Iterable[str]:
+        """The words of a command's own that may follow it: choices of its arguments, options."""
         parser = self._parser(name)
-        return sorted(parser._option_string_actions)  # noqa: SLF001 - argparse has no public list
+        for action in parser._get_positional_actions():  # noqa: SLF001 - as below
+            yield from map(str, action.choices or ())
+        yield from sorted(parser._option_string_actions)  # noqa: SLF001 - argparse has no public list
+
+    def _valued(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """The options that a value follows: in all commands that have them, and in some only."""
+        valued: set[tuple[str, str]] = set()
+        flags: set[str] = set()
+        for name in COMMANDS:
+            parser = self._parser(name)
+            for option, action in parser._option_string_actions.items():  # noqa: SLF001 - as above
+                if action.nargs == 0:
+                    flags.add(option)
+                elif action.nargs is None:
+                    valued.add((name, option))
+        always = {option for _, option in valued} - flags
+        return sorted(always), sorted(one for one in valued if one[1] in flags)
 
 
 def _verbs() -> dict[str, list[str]]:
@@ -214,7 +265,11 @@ def _verbs() -> dict[str, list[str]]:
 
 
 def _fish(
-    valued: Iterable[str], follows: Mapping[str, Iterable[str]], things: Mapping[str, str]
+    valued: Iterable[str],
+    after: Iterable[str],
+    by_command: Iterable[tuple[str, str]],
+    follows: Mapping[str, Iterable[str]],
+    things: Mapping[str, str],
 ) -> str:
     """The script for fish, whose patterns are quoted and whose lists are words."""
 
@@ -224,6 +279,10 @@ def _fish(
 
     return _FISH.substitute(
         valued=" ".join(valued),
+        valued_after=" ".join(after),
+        valued_by_command=" ".join(
+            f"'{name} {option}' '{name} * {option}'" for name, option in by_command
+        ),
         cases="\n".join(case(name, " ".join(words)) for name, words in follows.items()),
         things="\n".join(
             f"    case '{name}'\n      set things {of}" for name, of in things.items()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.client.moorage import Moorage
     from moorage.wire.decisions import Decision, PolicyStatus
     from moorage.wire.ensembles import Ensemble, Role
+    from moorage.wire.leases import Lease
     from moorage.wire.members import Member
 
 
@@ -396,18 +397,30 @@ class Delete(Command):
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
+        from moorage.cli.lease_text import called
         from moorage.cli.placement_map import summed
 
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
-            generation = client.ensembles.show(ensemble_id).value.generation
+            ensemble = client.ensembles.show(ensemble_id).value
+            generation = ensemble.generation
             members = client.ensembles.members(ensemble_id).value
+            lease = _open_lease(client, ensemble) if args.cascade else None
             if not args.yes:
                 confirm.ask_to_delete(members, self.app.stderr)
             client.ensembles.delete(ensemble_id, generation, leases=args.cascade is not None)
         freed = [one.name for one in members if one.status == confirm.HELD]
         said = f", freed {counted(len(freed), 'held place')}: {summed(freed)}" if freed else ""
-        return Shown(
-            {"deleted": ensemble_id, "released_members": freed},
-            f"deleted {short(ensemble_id)}{said}",
-        )
+        body: dict[str, Any] = {"deleted": ensemble_id, "released_members": freed}
+        if lease is not None:
+            said = f", cancelled lease {called(lease)} ({lease.name}){said}"
+            body["cancelled_lease"] = lease.id
+        return Shown(body, f"deleted {short(ensemble_id)}{said}")
+
+
+def _open_lease(client: Moorage, ensemble: Ensemble) -> Lease | None:
+    """The lease that the ensemble has, unless it is closed."""
+    if not ensemble.decision or ensemble.decision.lease_id is None:
+        return None
+    lease = client.leases.show(ensemble.decision.lease_id).value
+    return None if lease.status == "closed" else lease

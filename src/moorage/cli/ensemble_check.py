@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
-from moorage.cli.parser import Option
+from moorage.cli.parser import Option, Repeated
 from moorage.domain.ensembles import MemberName
-from moorage.domain.words import counted, did_you_mean
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -24,13 +25,19 @@ class Check(Command):
 
     Needs neither a server nor a token. Policies that no fleet can meet are listed as the service
     would list them (exit status 3); otherwise the least number of domains on an ideal, empty fleet
-    is shown. The fleet's levels, domains, sizes and traits are not known offline; a level with an
-    unusual name is pointed out.
+    is shown. The fleet's domains, sizes and traits are not known offline, nor are its levels: one
+    with an unusual name is refused, unless --level says that the fleet has it.
     """
 
-    examples = "moorage ensemble check shop.yaml"
+    examples = """
+        moorage ensemble check shop.yaml
+        moorage ensemble check shop.yaml --level aisle
+    """
     auth_required = False
-    options = (Option("file", metavar="FILE", help="a description; - reads standard input"),)
+    options = (
+        Option("file", metavar="FILE", help="a description; - reads standard input"),
+        Repeated("--level", metavar="NAME", help="a level that the fleet has; repeatable"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.description import read_description
@@ -43,9 +50,9 @@ class Check(Command):
         roles = [one.role for one in described.roles]
         members = [MemberName(one.name, i) for one in described.roles for i in range(one.count)]
         with reading(args.file, text):
+            _check_levels(described.policies, args.level)
             refuse_contradictions(roles, members, described.policies)
             verdict = least_domains(roles, members, described.policies)
-        unusual = _unusual(described.policies)
         body = {
             "check": {
                 "roles": len(roles),
@@ -53,14 +60,12 @@ class Check(Command):
                 "policies": len(described.policies),
                 "settled": verdict.proved,
                 "least_domains": {str(level): count for level, count in verdict.counts.items()},
-                "unusual_levels": sorted(unusual),
             }
         }
         said = (
             f"OK {counted(len(roles), 'role')}, {counted(len(members), 'member')},"
             f" {counted(len(described.policies), 'policy', 'policies')};"
             f" {_verdict(verdict, _named(described.policies))}"
-            + "".join(f"\nlevel {name} is not a usual name{hint}" for name, hint in unusual.items())
         )
         return Shown(body, said)
 
@@ -78,17 +83,26 @@ def _named(policies: Sequence[PolicyStatement]) -> list[str]:
     ]
 
 
-def _unusual(policies: Sequence[PolicyStatement]) -> dict[str, str]:
-    """Unusual levels of the default tree, each with a likely intended one."""
-    from moorage.domain.topology import DEFAULT_TREE, HOST
+def _check_levels(policies: Sequence[PolicyStatement], known: Sequence[str]) -> None:
+    """Check that policies of the default tree name usual levels, or `known` ones.
+
+    Raises:
+        UnknownName: one does not; the most similar level is named, or else the usual ones.
+    """
+    from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, unknown_level
     from moorage.policies.ideal_fleet import LEVEL_ORDER
 
-    found = {}
-    for one in policies:
-        level, tree = one.parameters.get("level"), one.parameters.get("tree", DEFAULT_TREE)
-        if isinstance(level, str) and tree == DEFAULT_TREE and level not in {HOST, *LEVEL_ORDER}:
-            found[level] = did_you_mean(level, (HOST, *LEVEL_ORDER))
-    return found
+    usual = (*LEVEL_ORDER, HOST, SERVER, *known)
+    for index, one in enumerate(policies):
+        if one.parameters.get("tree", DEFAULT_TREE) != DEFAULT_TREE:
+            continue
+        for field, also in (("level", ()), ("at", ("vnic",))):
+            level = one.parameters.get(field)
+            if isinstance(level, str) and level not in {*usual, *also}:
+                path = f"{one.path or f'policies[{index}]'}.{field}"
+                error = unknown_level(level, (*usual, *also), path=path)
+                error.message += f"; if the fleet has that level: --level {shlex.quote(level)}"
+                raise error
 
 
 def _verdict(verdict: LeastDomains, named: Sequence[str]) -> str:

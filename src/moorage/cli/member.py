@@ -124,8 +124,8 @@ class Add(Command):
 class Remove(Command):
     """Remove a member from its ensemble.
 
-    Its place is freed unless --keep-resources; a running server is not touched. Policies that hold
-    with it and not without it are named; look before with --dry-run.
+    Its held place is freed, and that of a server being built; a running server is not touched.
+    Policies that hold with it and not without it are named; look before with --dry-run.
     """
 
     examples = """
@@ -135,7 +135,7 @@ class Remove(Command):
     options = (
         ENSEMBLE,
         Option("member", metavar="MEMBER", help="such as 'db[1]', quoted for the shell"),
-        Flag("--keep-resources", "leave them booked"),
+        Flag("--keep-resources", "refuse a member whose server is being built"),
         DRY_RUN,
     )
 
@@ -154,4 +154,6 @@ class Remove(Command):
         lines = [f"{removed.member} {done} from {short(ensemble_id)}{freed}"]
         verb = "would break" if removed.dry_run else "BROKEN"
         lines += [f"{verb} {one.policy}: {one.text}" for one in removed.violations]
+        if removed.further_changes:
+            lines.append(f"further changes will be refused: {removed.further_changes}")
         return Shown(answer.body, "\n".join(lines))

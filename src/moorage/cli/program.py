@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 from importlib import import_module
 from importlib.metadata import version as version_of
 from itertools import takewhile
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from cliff.app import App
@@ -41,6 +42,8 @@ HELP: Final = "help"
 BROKEN_PIPE: Final = 141
 _LIKELY: Final = 4
 """Commands that are named where one is mistyped."""
+_LIKE_A_VERB: Final = 0.75
+"""How similar a word must be to a verb to be taken for it: verbs are short."""
 
 
 class LazyCommand:
@@ -133,10 +136,13 @@ class Program(App):
             return OK if rest else USAGE
         wrong = [word for word in rest if not word.startswith("-")]
         begun = [one for one in of_group if wrong and one.startswith(f"{group} {wrong[0]}")]
-        likely = begun or of_group or alike(wrong or rest)
+        verbs = {name.removeprefix(f"{group} "): name for name in of_group}
+        near = [verbs[one] for one in get_close_matches(wrong[0], verbs)] if wrong else []
+        likely = begun or near or of_group or alike(wrong or rest)
         said = " ".join([*group.split(), *wrong][: max(2, len(group.split()) + 1)])
         self.stderr.write(f"moorage: no such command: {said}\n")
-        self.stderr.write("\n".join(["Did you mean:", *listing(likely)]) + "\n")
+        told = ["Did you mean:", *listing(likely)] if likely else [nouns(), "All: moorage help"]
+        self.stderr.write("\n".join(told) + "\n")
         return USAGE
 
 
@@ -159,17 +165,35 @@ def named_command(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def alike(words: Sequence[str]) -> list[str]:
-    """Commands similar to these words: with this verb, or of the most similar noun, by its verb."""
+    """Commands similar to these words: with this verb, or of the most similar noun, by its verb.
+
+    None, where no verb and no noun is similar.
+    """
     of_verb = [name for name in COMMANDS if name.rpartition(" ")[2] == words[0]]
     if of_verb:
         return of_verb[:_LIKELY]
     text = " ".join(words[:3])
+
+    known = {name.split(maxsplit=1)[0] for name in COMMANDS}
+    verbs = {name.rpartition(" ")[2] for name in COMMANDS}
+    near = get_close_matches(words[0], known, 1) or get_close_matches(
+        words[0], verbs, 1, _LIKE_A_VERB
+    )
+    if not near:
+        return []
+    if near[0] not in known:
+        return [name for name in COMMANDS if name.rpartition(" ")[2] == near[0]][:_LIKELY]
 
     def likeness(name: str) -> tuple[float, float]:
         noun = SequenceMatcher(None, name.split(maxsplit=1)[0], words[0]).ratio()
         return -noun, -SequenceMatcher(None, name, text).ratio()
 
     return sorted(COMMANDS, key=likeness)[:_LIKELY]
+
+
+def nouns() -> str:
+    """The nouns, of which a command begins with one: wrapped as text."""
+    return fill(f"Commands begin with one of: {', '.join(NOUNS)}.", 79, subsequent_indent="  ")
 
 
 def overview() -> str:

@@ -195,6 +195,7 @@ class Resume(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli import sim_process
+        from moorage.cli.demo import ended_by_signal
         from moorage.client.moorage import connect
 
         wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
@@ -204,8 +205,13 @@ class Resume(Command):
         if registry.alive(found):
             raise Running(f"simulation {wanted} runs already")
         directory = Path(found.directory)
-        started = sim_process.resume(directory, port=args.port, terminal=self.app.stderr)
-        registry.write(state, started.registration(wanted, found.fleet))
+        try:
+            with ended_by_signal():
+                started = sim_process.resume(directory, port=args.port, terminal=self.app.stderr)
+                registry.write(state, started.registration(wanted, found.fleet))
+        except BaseException:
+            sim_process.halt(directory)
+            raise
         registry.publish(os.environ)
         with connect(started.access) as client:
             now = str(client.simulation.clock().value["now"])

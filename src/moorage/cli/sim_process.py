@@ -104,13 +104,10 @@ def resume(directory: Path, *, port: int | None, terminal: TextIO | None = None)
     """Restart a killed server on its directory; its clock continues where it was.
 
     Raises:
-        DidNotStart: as of `start`. The directory stays as it is.
+        DidNotStart: as of `start`. The caller ends what was started with `halt`; the directory
+            stays as it is.
     """
-    try:
-        return _serving(directory, port, terminal)
-    except BaseException:
-        halt(directory)
-        raise
+    return _serving(directory, port, terminal)
 
 
 def _serving(directory: Path, port: int | None, terminal: TextIO | None) -> Started:

@@ -207,7 +207,11 @@ class Ensembles(Resource):
     def remove_member(
         self, ensemble_id: str, name: str, *, keep_resources: bool, dry_run: bool = False
     ) -> Answer[Removed]:
-        """Remove a member; with `keep_resources` its resources stay booked."""
+        """Remove a member: what that freed, and which policies break by it.
+
+        The place of a server being built is freed, too; with `keep_resources` such a member is not
+        removed.
+        """
         path = f"/{ensemble_id}/members/{quote(name, safe='')}"
         reply = self._delete(path, keep_resources=keep_resources, dry_run=dry_run)
         return self._decoded(reply, Removed, "removed")

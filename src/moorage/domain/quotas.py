@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.errors import LimitExceeded, OtherQuotaExceeded, QuotaExceeded
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, FOREVER, SECOND, say_duration
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,6 +189,25 @@ _FREED: Final[Mapping[QuotaName, str]] = MappingProxyType(
 """What a project can do to use less of a quota."""
 
 
+_NOUNS: Final[Mapping[QuotaName, tuple[str, ...]]] = MappingProxyType(
+    {
+        QuotaName.UNITS: ("leased place",),
+        QuotaName.UNIT_HOURS: ("unit-hour",),
+        QuotaName.LEASES: ("lease",),
+        QuotaName.HELD: ("held place",),
+        QuotaName.ENSEMBLES: ("ensemble",),
+        QuotaName.TEMPLATES: ("template",),
+        QuotaName.SERIES: ("series", "series"),
+        QuotaName.OFFERS: ("offer",),
+        QuotaName.WAITLIST: ("waitlist entry", "waitlist entries"),
+        QuotaName.SUBSCRIPTIONS: ("subscription",),
+        QuotaName.SHARES_GIVEN: ("role of another project", "roles of other projects"),
+        QuotaName.SHARES_RECEIVED: ("shared role",),
+    }
+)
+"""What a quota counts, one and many."""
+
+
 def remedies(error: QuotaExceeded, project_id: str) -> tuple[str, ...]:
     """What can be done about a refusal: ask for less, use less, or have the limit raised."""
     name = QuotaName(error.what)
@@ -199,9 +219,9 @@ def remedies(error: QuotaExceeded, project_id: str) -> tuple[str, ...]:
         needed = str(error.used + error.requested)
         if name is QuotaName.PRIORITY:
             needed, left = str(error.requested), error.limit
-            found.append(f"ask for {left} at most")
+            found.append(f"ask for priority {left} at most")
         elif error.left:
-            found.append(f"ask for {error.left} {name} at most")
+            found.append(f"ask for at most {counted(error.left, *_NOUNS[name])}")
     if name in _FREED:
         found.append(_FREED[name])
     found.append(f"have an operator raise it: moorage quota set {project_id} --{name} {needed}")

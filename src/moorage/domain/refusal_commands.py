@@ -76,6 +76,15 @@ def to_offer_count(ensemble: str, role: str) -> str:
     return f"; to offer it another count: moorage ensemble set {words}"
 
 
+def to_drop_policy(ensemble: str, policy: str) -> str:
+    """How a policy is changed, or taken out of its ensemble."""
+    first = f"moorage ensemble set {quote(ensemble)}"
+    return (
+        f"; to go without {policy}: {first} --remove-policy {quote(policy)}, to change it:"
+        f" {first} --policy {quote(f'{policy}:FIELD=VALUE')}"
+    )
+
+
 def to_need_fewer(ensemble: str, role: str, count: int) -> str:
     """How a role is told that fewer of its members must be up."""
     words = f"{quote(ensemble)} --member {quote(f'{role}:min_available={count}')}"

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, UnknownName
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,6 +34,16 @@ OWN_LEVELS: Final = frozenset({HOST, SERVER})
 """The levels that every tree has by itself."""
 
 DEFAULT_TREE: Final = "location"
+
+
+def unknown_level(name: str, known: Iterable[str], *, path: str) -> UnknownName:
+    """The error of a level that there is not: it names the most similar one, or else all."""
+    known = tuple(known)
+    error = UnknownName("level", name, path=path, known=known)
+    if not did_you_mean(name, known):
+        error.message += f"; there are: {', '.join(known)}"
+        error.args = (error.message,)
+    return error
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -149,17 +160,24 @@ class Topology:
         }
         return Topology(levels=self.levels, domains=domains, attachments={})
 
-    def find_level(self, name: str, tree: str = DEFAULT_TREE, *, path: str = "level") -> Level:
+    def find_level(
+        self,
+        name: str,
+        tree: str = DEFAULT_TREE,
+        *,
+        path: str = "level",
+        also: tuple[str, ...] = (),
+    ) -> Level:
         """The level of that name; `host` and `server` exist in every tree.
 
-        `path` is the place of the name, for the error.
+        `path` is the place of the name, and `also` are words beside levels, for the error.
 
         Raises:
             UnknownName: the tree has no such level.
         """
         if name not in OWN_LEVELS and name not in self.levels.get(tree, ()):
-            known = (*map(str, self.every_level), *OWN_LEVELS)
-            raise UnknownName("level", str(Level(tree, name)), path=path, known=known)
+            known = (*map(str, self.every_level), HOST, SERVER, *also)
+            raise unknown_level(str(Level(tree, name)), known, path=path)
         return Level(tree, name)
 
     def level_within(self, distance: int, tree: str = DEFAULT_TREE) -> Level | None:

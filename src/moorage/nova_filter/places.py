@@ -57,8 +57,15 @@ def claimed_place(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> 
     name = ensemble["name"]
     joins = place.named_by == GROUP and is_joinable(ensemble)
     if joins and several(server):
-        text = f"servers join group {name} one by one: create each by a request of its own"
-        raise Refusal(400, text)
+        text = (
+            f"servers join group {name} one by one, and this request is for several: create each"
+            " by a request of its own (no --min, --max)"
+        )
+        add = f"moorage member add {quote(name)} --role ROLE --flavor FLAVOR --count N --hold 10m"
+        flavors = f"moorage decision flavors {quote(name)}"
+        raise Refusal(
+            400, f"{text}; or to place N at once: {add}; then create them by its flavor: {flavors}"
+        )
     if several(server):
         text = "a hint names the place of one server; for several use the role's ticket flavor"
         raise Refusal(400, f"{text}; to see it: moorage decision flavors {quote(name)}")

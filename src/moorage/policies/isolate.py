@@ -96,4 +96,4 @@ class _Exclusive(Exclusive):
 
     def check(self, topology: Topology) -> None:
         """Refuse a level the tree does not have."""
-        topology.find_level(self.level, self.tree, path="at")
+        topology.find_level(self.level, self.tree, path="at", also=(VNIC,))

@@ -88,6 +88,8 @@ class Removed(Struct, frozen=True):
     violations: list[Violation]
     """Of policies that hold with it and not without it."""
     dry_run: bool = False
+    further_changes: str | UnsetType = UNSET
+    """Why further changes will be refused until the policies change; absent if they will not."""
 
 
 class OneRemoved(Struct, frozen=True):

@@ -51,7 +51,7 @@ def test_a_refusal_has_an_explanation_remedies_and_an_event(service: Service) ->
     assert ensemble(service, 3).status_code == 201
     error = refused(ensemble(service, 4, "more"), 403, "quota_exceeded")
     assert error["remedies"] == [
-        "ask for 2 held-units at most",
+        "ask for at most 2 held places",
         "confirm or delete ensembles whose places are held and not needed",
         "have an operator raise it: moorage quota set project-a --held-units 7",
     ]
@@ -63,7 +63,7 @@ def test_a_refusal_has_an_explanation_remedies_and_an_event(service: Service) ->
         {"quota": "held-units", "needs": "4 more"},
         {"topology": "limit 5, used 3"},
     ]
-    assert "ask for 2 held-units at most" in why["note"]
+    assert "ask for at most 2 held places" in why["note"]
     (event,) = service.call("GET", "/events", query={"type": "request.refused"}).json["events"]
     assert event["body"]["explanation"] == why["id"]
     assert (event["body"]["name"], event["body"]["stage"]) == ("more", "quota")
@@ -144,3 +144,37 @@ def test_a_duration_says_the_longest_that_passes(service: Service) -> None:
         "ask for 1d at most",
         "have an operator raise it: moorage quota set project-a --lease-max-length 2d",
     ]
+
+
+def test_a_refused_change_names_its_ensemble_or_lease(service: Service) -> None:
+    limit(service, held_units=3, lease_units=3)
+    made = ensemble(service, 3).json["ensemble"]
+    change = {"ensemble": {"members": [{"name": "web", "count": 4}]}}
+    headers = {"If-Match": "*"}
+    answer = service.call("PATCH", f"/ensembles/{made['id']}", change, headers=headers)
+    refused(answer, 403, "quota_exceeded")
+    leased = lease(service, 2, "2026-12-07T08:00:00Z", "2026-12-07T09:00:00Z").json["lease"]
+    more = {"lease": {"counts": {"server": 4}}}
+    answer = service.call("PATCH", f"/leases/{leased['id']}", more, headers=headers)
+    refused(answer, 403, "quota_exceeded")
+    listed = service.call("GET", "/explanations", query={"stage": "quota"}).json["explanations"]
+    assert [(one["ensemble"], one["ensemble_id"]) for one in listed] == [
+        ("batch", leased["ensemble_id"]),
+        (made["name"], made["id"]),
+    ]
+
+
+def test_what_holds_no_more_than_before_passes_a_lowered_quota(service: Service) -> None:
+    made = ensemble(service, 4).json["ensemble"]
+    limit(service, held_units=2)
+    again = {"decision": {"ensemble_id": made["id"], "hold": "PT10M"}}
+    for query in ({"dry_run": "true"}, None):
+        answer = service.call("POST", "/decisions", again, query=query)
+        assert answer.status_code in {200, 201}, answer.text
+    fewer = {"ensemble": {"members": [{"name": "web", "count": 3}]}}
+    headers = {"If-Match": "*"}
+    answer = service.call("PATCH", f"/ensembles/{made['id']}", fewer, headers=headers)
+    assert answer.status_code == 200, answer.text
+    more = {"ensemble": {"members": [{"name": "web", "count": 4}]}}
+    answer = service.call("PATCH", f"/ensembles/{made['id']}", more, headers=headers)
+    refused(answer, 403, "quota_exceeded")

@@ -346,3 +346,74 @@ def test_allocations_of_others_are_respected(two_racks: Service, path: str) -> N
     answer = change(two_racks, path, {"name": "db", "flavor": "large"})
     assert answer.status_code == 200, answer.text
     assert hosts(two_racks, path)["db[0]"] != at
+
+
+# What the removal of a member does to later changes.
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        (
+            {"type": "survive", "level": "host", "keep": 3},
+            "conflict (minimal): rule needs more than 3 x web to keep 3",
+        ),
+        (
+            {"type": "affinity", "level": "rack", "members": ["web[3]", "web[0]"]},
+            "policy rule: web[3] selects nothing here",
+        ),
+    ],
+)
+def test_a_removal_tells_which_changes_will_be_refused(
+    two_racks: Service, policy: Mapping[str, Any], told: str
+) -> None:
+    rule = {"name": "rule", "members": ["web"], **policy}
+    web = {"name": "web", "count": 4, "flavor": "small"}
+    path = created(two_racks, members=[web], policies=[rule])
+    remedy = "; to go without rule: moorage ensemble set shop --remove-policy rule, to change it:"
+    for query in ({"dry_run": "true"}, None):
+        answer = two_racks.call("DELETE", f"{path}/members/web[3]", query=query)
+        further = answer.json["removed"]["further_changes"]
+        assert further.startswith(told)
+        assert remedy in further
+    more = change(two_racks, path, {"name": "web", "count": 3, "min_available": 1})
+    (error,) = more.json["errors"]
+    assert (more.status_code, remedy in error["detail"]) == (400, True), error
+    next_one = two_racks.call("DELETE", f"{path}/members/web[2]")
+    assert "further_changes" not in next_one.json["removed"], "they were refused before"
+    changed(two_racks, path, remove_policies=["rule"])
+
+
+def test_a_claim_names_members_and_flavors_that_there_are(two_racks: Service, path: str) -> None:
+    decision = two_racks.call("GET", path).json["ensemble"]["decision"]["id"]
+
+    def claims(member: str, server: Mapping[str, Any]) -> Any:
+        body = {"claim": {"member": member, "server": server}}
+        return two_racks.call("POST", f"/decisions/{decision}/claims", body)
+
+    nobody = refused(claims("db[7]", {}), 404, "not_found")
+    assert nobody["detail"] == "no member db[7]: role db has 3 members, db[0] to db[2]"
+    sizeless = refused(claims("db[0]", {}), 400, "invalid_description")
+    assert sizeless["detail"] == (
+        "the server's flavor is missing (flavorRef, --flavor); the flavor of role db is small"
+    )
+    both = refused(claims("db[0]", {"flavor": "small", "flavorRef": "small"}), 400, BAD)
+    assert both["detail"] == "a server has one size, not flavor and flavorRef"
+
+
+BAD = "invalid_description"
+
+
+def test_names_that_there_are_not_are_answered_with_those_there_are(two_racks: Service) -> None:
+    shown = refused(two_racks.call("GET", "/flavors/smal"), 404, "not_found")
+    assert shown["detail"] == "no flavor smal; did you mean small?"
+    shown = refused(two_racks.call("GET", "/flavors/xyz"), 404, "not_found")
+    assert shown["detail"] == "no flavor xyz; there are: fast, large, small, vast"
+    policies = [{"type": "anti-affinity", "members": ["db"], "level": "vm"}]
+    answer = two_racks.call("POST", "/ensembles", {"ensemble": {**SHOP, "policies": policies}})
+    detail = refused(answer, 400, "unknown_name")["detail"]
+    assert detail == "no such level: vm; there are: rack, host, server"
+    policies = [{"type": "isolate", "members": ["db"], "at": "vm"}]
+    answer = two_racks.call("POST", "/ensembles", {"ensemble": {**SHOP, "policies": policies}})
+    detail = refused(answer, 400, "unknown_name")["detail"]
+    assert detail == "no such level: vm; there are: rack, host, server, vnic"

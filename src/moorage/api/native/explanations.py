@@ -25,7 +25,9 @@ from moorage.usecases.shared.access import (
     own_explanation,
     own_refusal,
     require_operator,
+    sees,
 )
+from moorage.usecases.shared.lookup import if_stored
 from moorage.wire import explanations as wire
 
 if TYPE_CHECKING:
@@ -117,6 +119,13 @@ def refused_request(call: Call, path: str) -> domain.RefusedRequest:
     named, of = (getattr(said, field, None) for field in ("name", "ensemble_id"))
     if path.startswith("/ensembles/{id}"):
         of = call.path["id"]
+    if path.startswith("/leases/{id}"):
+        lease = if_stored(call.env.store.lease, call.path["id"])
+        if lease is not None and sees(call.caller, lease.project_id):
+            of, named = lease.ensemble_id, named or lease.name
+    if of and not named:
+        stored = if_stored(call.env.store.ensemble, of)
+        named = stored.name if stored and sees(call.caller, stored.project_id) else ""
     return domain.RefusedRequest(of or "", named or "", call.caller.user_id)
 
 

@@ -15,7 +15,12 @@ from moorage.domain.nova.extra_specs import labels
 from moorage.domain.nova.flavors import check_placement_terms, nova_flavor
 from moorage.domain.nova_servers import FlavorSize
 from moorage.domain.resources import amounts
-from moorage.usecases.ledger.flavors import delete_flavor, load_flavors, put_flavors
+from moorage.usecases.ledger.flavors import (
+    delete_flavor,
+    load_flavors,
+    put_flavors,
+)
+from moorage.usecases.shared.role_resolution import known_flavor
 from moorage.wire import flavors as wire
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: a flavor by id or name."""
-    return Reply(wire.OneFlavor(_view(call.env.store.flavor(call.path["name"]))))
+    return Reply(wire.OneFlavor(_view(known_flavor(call.env.store, call.path["name"]))))
 
 
 def create(call: Call) -> Reply:

@@ -86,8 +86,9 @@ def remove(call: Call) -> Reply:
         dry_run=call.dry_run,
     )
     violations = violations_view(call, left.violations)
+    refusal = left.refusal or UNSET
     return Reply(
-        wire.OneRemoved(wire.Removed(str(left.name), left.freed, violations, left.dry_run))
+        wire.OneRemoved(wire.Removed(str(left.name), left.freed, violations, left.dry_run, refusal))
     )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 class BoundHeld:
     """Refuse the commit unless the project then holds or claims at most so many places.
 
+    One that holds no more than before passes, though the limit has been lowered since.
     These are as many as its quota says, or `limit` where that says nothing.
 
     Judged after the changes before it: of several that are made at once, those that come too

@@ -15,11 +15,11 @@ import numpy as np
 from moorage.domain.errors import Forbidden, InvalidDescription, UnknownName
 from moorage.domain.nova.server_request import each_required
 from moorage.domain.period import DAY, Period, format_instant, from_now_on
-from moorage.domain.topology import HOST, Level
+from moorage.domain.topology import HOST, Level, unknown_level
 from moorage.engine.capacity.capacity_over_time import hosts_where, sharing_roots_of
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.shared.limits import too_long
-from moorage.usecases.shared.role_resolution import names_for
+from moorage.usecases.shared.role_resolution import known_flavor, names_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -147,7 +147,7 @@ def size_of(env: UseCaseEnvironment, caller: Caller, scope: Scope) -> MemberSize
     known.check_traits(scope.forbidden.union(*scope.required), "required")
     if scope.flavor is None:
         return MemberSize(scope.resources, scope.required, scope.forbidden)
-    flavor = env.store.flavor(scope.flavor)
+    flavor = known_flavor(env.store, scope.flavor)
     return MemberSize(
         MappingProxyType({**flavor.whole, **scope.resources}),
         (*flavor.required, *each_required(flavor.root_required), *scope.required),
@@ -193,7 +193,7 @@ def parts_by(
     levels = {one.name: one for one in reversed(list(_levels(snapshot, caller)))}
     found = levels.get(level)
     if found is None:
-        raise UnknownName("level", level, path="by", known=(*levels, HOST))
+        raise unknown_level(level, (*levels, HOST), path="by")
     numbers, names = snapshot.domains(found), snapshot.domain_names(found)
     every = (
         HostGroup(name, hosts & (numbers == n), pools & (numbers == n))

@@ -122,6 +122,7 @@ def _claim(
     if (made := _made_before(env, ensemble, identity)) is not None:
         return made
     check_own_role(caller, ensemble, second.member.role)
+    ensemble.member(second.member)  # raises for one that there is not, before its server is read
     role = ensemble.role_of(second.member)
     requested = read_server_request(env.store, second.server, role, env.limits.nova)
     snapshot = env.store.snapshot()

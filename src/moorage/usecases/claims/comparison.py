@@ -174,11 +174,7 @@ def read_server_request(
         return RequestedServer(
             role.resources, required, role.forbidden, "resources", ignored=ignored
         )
-    sizes = sorted(SIZE & set(server))
-    if len(sizes) != 1 and (sizes or not LISTS.keys() & set(server)):
-        raise InvalidDescription(
-            "a server needs exactly one of flavorRef, flavor and resources", path="server.flavorRef"
-        )
+    sizes = _sizes(server, role)
     groups = frozenset(frozenset({trait}) for trait in _traits(server, "required"))
     forbidden = _traits(server, "forbidden")
     # All amounts may be in groups, as in a role without a size.
@@ -210,6 +206,28 @@ def read_server_request(
         lists=MappingProxyType(lists),
         root_required=root,
     )
+
+
+def _sizes(server: Mapping[str, object], role: Role) -> list[str]:
+    """The field with the server's size; none if all of it is in its ports and other groups.
+
+    Raises:
+        InvalidDescription: several sizes, or none at all.
+    """
+    sizes = sorted(SIZE & set(server))
+    if len(sizes) > 1:
+        raise InvalidDescription(
+            f"a server has one size, not {' and '.join(sizes)}", path=f"server.{sizes[1]}"
+        )
+    if not sizes and not LISTS.keys() & set(server):
+        told = f"the flavor of role {role.name} is {role.flavor}"
+        if role.flavor is None:
+            told = f"role {role.name} has no flavor: any flavor of its size will do, or resources"
+        raise InvalidDescription(
+            f"the server's flavor is missing (flavorRef, --flavor); {told}",
+            path="server.flavorRef",
+        )
+    return sizes
 
 
 def _asked(

@@ -307,7 +307,7 @@ def check_held_quota(
     for project, count in _to_hold(ensemble, placed, member_places).items():
         limit, used = held_limit(env, project), env.store.held(project)
         requested = count - released[project]
-        if used + requested > limit:
+        if requested > 0 and used + requested > limit:
             if project != ensemble.project_id:
                 raise too_much_held_by(project, requested=requested)
             raise too_much_held(limit=limit, used=used, requested=requested)

@@ -44,6 +44,7 @@ from moorage.usecases.ensembles.policy_checks import (
     BreaksPolicies,
     PolicyViolation,
     broken_policies,
+    why_refused,
 )
 from moorage.usecases.ensembles.size_changes import check_min_available
 from moorage.usecases.shared.access import own_ensemble, sees
@@ -166,6 +167,8 @@ class LeaveResult:
     freed: bool
     violations: tuple[PolicyViolation, ...]
     dry_run: bool = False
+    refusal: str = ""
+    """Why no further change passes until the policies change; see `why_refused`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +321,9 @@ def leave(
         smaller = replace(without_members(ensemble, {name}), updated_at=now)
         broken = _newly_broken(snapshot, ensemble, smaller)
         freed = member_places.of(name) in {MemberStatus.HELD, MemberStatus.BUILDING}
-        result = LeaveResult(name, freed=freed, violations=broken, dry_run=dry_run)
+        topology = snapshot.topology
+        refusal = why_refused(topology, smaller) if not why_refused(topology, ensemble) else ""
+        result = LeaveResult(name, freed, broken, dry_run, refusal)
         if not dry_run:
             drop = DropBookings(frozenset({member.uuid}))
             told = removed_member(ensemble, member, sorted({one.policy for one in broken}))

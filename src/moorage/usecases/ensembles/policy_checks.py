@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.describe import has_sides
 from moorage.domain.ensembles import KEEPING, SIDES, STANDING, TAGGED, OnViolation
-from moorage.domain.errors import Forbidden, InUse, InvalidDescription, LimitExceeded, UnknownName
+from moorage.domain.errors import (
+    Contradiction,
+    Forbidden,
+    InUse,
+    InvalidDescription,
+    LimitExceeded,
+    UnknownName,
+)
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
+from moorage.domain.refusal_commands import to_drop_policy
 from moorage.domain.requests import Objective
 from moorage.domain.role_paths import is_known, names_above
 from moorage.domain.words import did_you_mean
@@ -139,6 +147,30 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
         Contradiction: they cannot be met together on any fleet.
         LimitExceeded: their hyperedges have too many members; see `MOST_LISTED`.
     """
+    try:
+        _check_policies(topology, ensemble, own=own)
+    except Contradiction as error:
+        stored = [one.name for one in ensemble.policies if not own and not one.path]
+        for name in error.policies:
+            if name in stored:
+                told = f"{error.message}{to_drop_policy(ensemble.name, name)}"
+                raise Contradiction(told, policies=error.policies) from error
+        raise
+
+
+def why_refused(topology: Topology, ensemble: Ensemble) -> str:
+    """Why no change of an ensemble passes, whatever it is, until its policies change; or nothing.
+
+    Its policies contradict each other with the members that there are, or name others.
+    """
+    try:
+        check_policies(topology, ensemble, own=False)
+    except InvalidDescription as error:
+        return error.message
+    return ""
+
+
+def _check_policies(topology: Topology, ensemble: Ensemble, *, own: bool) -> None:
     paths = [one.path or f"policies[{i}]" for i, one in enumerate(ensemble.policies)]
     policies = [parse(one, path=at) for one, at in zip(ensemble.policies, paths, strict=True)]
     _bound_edges(ensemble, policies)
@@ -149,7 +181,13 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
             # The policy's error has the parameter only, without the statement's index.
             error.path = f"{path}.{error.path}"
             raise
-        check_selectors(ensemble, statement, path)
+        try:
+            check_selectors(ensemble, statement, path)
+        except InvalidDescription as error:
+            if own or statement.path:
+                raise
+            told = f"{error.message}{to_drop_policy(ensemble.name, statement.name)}"
+            raise InvalidDescription(told, path=error.path) from error
     refuse_contradictions(
         ensemble.roles,
         [member.name for member in ensemble.members],

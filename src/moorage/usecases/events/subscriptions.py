@@ -18,6 +18,7 @@ from moorage.usecases.leases.queries import own_lease
 from moorage.usecases.shared.access import own_ensemble, owned, visible_project
 from moorage.usecases.shared.quotas import defaults
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.role_resolution import known_flavor
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -209,7 +210,7 @@ def _check_things(
         if wants.role is not None and all(one.name != wants.role for one in ensemble.roles):
             raise NotFound("role", wants.role)
     if threshold.flavor is not None:
-        env.store.flavor(threshold.flavor)
+        known_flavor(env.store, threshold.flavor)
     if threshold.resource_class is not None and all(
         one.name != threshold.resource_class for one in env.store.resource_classes()
     ):

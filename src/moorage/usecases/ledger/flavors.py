@@ -18,13 +18,12 @@ from moorage.domain.errors import (
     DuplicateName,
     InvalidDescription,
     MoorageError,
-    NotFound,
     UnknownName,
 )
 from moorage.domain.nova.flavors import nova_flavor
 from moorage.domain.nova_servers import FlavorSize
 from moorage.usecases.shared.access import require_operator
-from moorage.usecases.shared.role_resolution import LedgerNames, check_group
+from moorage.usecases.shared.role_resolution import LedgerNames, check_group, known_flavor
 from moorage.usecases.tickets.places import stands_for_places
 
 if TYPE_CHECKING:
@@ -275,8 +274,6 @@ def delete_flavor(
         NotFound: there is no flavor with this id or name.
     """
     require_operator(caller)
-    flavor = env.store.flavor(name)
-    if name not in (flavor.id, flavor.name):
-        raise NotFound("flavor", name)
+    flavor = known_flavor(env.store, name)
     if not dry_run:
         env.store.commit(Changeset((DeleteFlavor(flavor.id),)))

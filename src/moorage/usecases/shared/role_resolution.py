@@ -14,6 +14,7 @@ from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
 from moorage.domain.nova.flavors import server_of, server_request
 from moorage.domain.resources import is_custom_name, total
+from moorage.domain.words import did_you_mean
 from moorage.engine.state.server_locations import usable_servers
 
 if TYPE_CHECKING:
@@ -236,3 +237,24 @@ def find_flavor(store: Store, name: str, path: str) -> Flavor:
     except NotFound as error:
         known = [one.name for one in store.flavors()]
         raise UnknownName("flavor", name, path=path, known=known) from error
+
+
+def known_flavor(store: Store, name: str) -> Flavor:
+    """The flavor with this id or name.
+
+    Raises:
+        NotFound: there is none; the most similar one is named, or else some.
+    """
+    try:
+        found = store.flavor(name)
+    except NotFound:
+        found = None
+    if found is not None and name in {found.id, found.name}:
+        return found
+    names = sorted(one.name for one in store.flavors())
+    some = ", ".join([*names[:_TOLD], *(["..."] if len(names) > _TOLD else [])])
+    raise NotFound("flavor", name, did_you_mean(name, names) or f"; there are: {some or 'none'}")
+
+
+_TOLD: Final = 8
+"""Flavors that a message names."""

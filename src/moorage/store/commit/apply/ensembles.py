@@ -371,7 +371,7 @@ def bound_held(batch: Batch, change: BoundHeld) -> None:
     held = bookings.held(batch.connection, change.project_id, now=batch.now)
     quota = leases.quota(batch.connection, change.project_id)
     limit = change.limit if quota is None else quota.limits.get(QuotaName.HELD, change.limit)
-    if held > limit:
+    if held > limit and change.requested > 0:
         if not change.disclosed:
             raise too_much_held_by(change.project_id, requested=change.requested)
         used = max(held - change.requested, 0)
