@@ -229,3 +229,16 @@ def test_a_skew_that_the_traits_make_possible_is_no_conflict() -> None:
     assert named == {"resources a", "traits a", "policy even"}
     # Without traits, the policy alone is refused, over three racks.
     assert not conflict.minimal
+
+
+def test_a_skew_that_is_refused_with_and_without_the_ban_is_the_conflict() -> None:
+    """Three members are not even over two hosts, and not over four: the ban is not to blame."""
+    old = frozenset({"OLD"})
+    hosts = [Host(f"h{n}", {"VCPU": 8}, traits=old if n > 1 else frozenset()) for n in range(4)]
+    banned = statement("no-old", "ban", "a", traits=["OLD"])
+    even = statement("even", "spread", "a", level="host", max_skew=0)
+    wanted = request({"a": (3, {"VCPU": 1})}, [banned, even])
+    built = build_on_terrain(wanted, terrain(hosts, Topology.build({}, [], [])))
+    (conflict,) = explain(built, Portfolio(CpSat()), remaining=lambda: 60.0).conflicts
+    assert conflict.elements == (Element("policy", "even"),)
+    assert conflict.minimal

@@ -275,17 +275,41 @@ class DeletionFilter:
         While it shrinks, policies mean what they mean in the request: else a conflict would result
         which only a part of the request has, and the whole could fit with all of it. If policies of
         the conflict ask for more by themselves than in the request, so that a part of the conflict
-        is not satisfiable, the elements that narrow them there are told with it.
+        is not satisfiable, that part is the conflict if it is refused whatever of the request is
+        asked besides; else the elements that narrow them there are told with it.
         """
         whole = frozenset(every)
         core = self._shrunk(active, lambda rest: _Question(whole - rest))
         aside = whole - frozenset(core)
         if self.feasible(aside) is False and self.proves_minimal(core):
             return Core(tuple(core), minimal=True)
+        if part := self._refused_part(core, frozenset(active)):
+            return Core(part, minimal=True)
         needed = self._narrowing(_Question(aside), frozenset(active))
         return Core(
             tuple(one for one in active if one in needed or one not in aside), minimal=False
         )
+
+    def _refused_part(self, core: Sequence[Element], active: Elements) -> tuple[Element, ...]:
+        """A proper part of a conflict that is a minimal conflict by itself; empty: none is shown.
+
+        Each part is read as a request of its own, and refused with whatever active elements change
+        the meaning of its policies.
+        """
+        whole = frozenset(elements(self.built))
+        sizes = range(1, len(core)) if self._dependent else range(0)
+        parts = chain.from_iterable(combinations(core, n) for n in sizes)
+        for part in islice(parts, _MOST_PARTS):
+            others = sorted((active & self._decisive) - frozenset(part), key=str)
+            if 2 ** len(others) > _MOST_PARTS:
+                continue
+            besides = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
+            asked = (frozenset(part) | frozenset(some) for some in besides)
+            if all(self.feasible(whole - some) is False for some in asked) and (
+                self.proves_minimal(part)
+            ):
+                return part
+        return ()
 
     def _narrowing(self, conflict: _Question, active: Elements) -> Elements:
         """The active elements, not of a conflict, without which its policies mean something else.
