@@ -277,6 +277,37 @@ def test_a_cloud_is_taken_over_by_the_commands_that_kolla_runs(
     assert old.rows() == before
 
 
+def test_syncs_at_once_and_beside_a_service_import_once(
+    kolla: Kolla, old: OldCloud, written: Callable[[], Placement]
+) -> None:
+    """As the containers of several controllers run them."""
+    written()
+    old.run(f"DROP USER '{old.user}'@'%'" if old.kind == "mysql" else "SELECT 1")
+    if old.kind == "mysql":
+        old.run(f"CREATE USER '{old.user}'@'%' IDENTIFIED BY 'p%4@$w/d'")
+        old.run(f"GRANT ALL ON `{old.database}`.* TO '{old.user}'@'%'")
+        old.run(f"GRANT ALL ON `{old.database}\\_moorage`.* TO '{old.user}'@'%'")
+    else:
+        old.run(f"ALTER ROLE {old.user} CREATEDB PASSWORD 'p%4@$w/d'")
+    kolla.conf.write_text(
+        kolla.conf.read_text().replace(
+            f":{SECRET}@{old.address}", f":p%254%40$$w%2Fd@{old.address}"
+        )
+    )
+    words = [str(ENVIRONMENT / "bin" / "placement-manage"), "db", "sync"]
+    running = [
+        subprocess.Popen(words, env=kolla.variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    told = [one.communicate(timeout=SECONDS) for one in running]
+    assert [one.returncode for one in running] == [0, 0, 0], told
+    assert sum(b"compared: " in output for output, _ in told) == 1, told
+    with kolla.served() as served:
+        again = kolla.run("placement-manage", "db", "sync")
+        assert (again.returncode, "imported before" in again.stdout) == (0, True), again
+        assert served.ask("GET", "/")[0] == 200
+
+
 def test_an_empty_installation_starts_after_a_sync(kolla: Kolla, old: OldCloud) -> None:
     if old.kind == "mysql":
         old.run(f"GRANT ALL ON `{old.database}\\_moorage`.* TO '{old.user}'@'%'")

@@ -8,8 +8,8 @@ import pytest
 from oslo_config import cfg, types
 
 from moorage.engine.candidates.limit import CandidateLimit
-from moorage.settings import configure, read
-from moorage.settings.placement_conversion import Conversion, Outcome, convert
+from moorage.settings import BadSetting, configure, read, settle
+from moorage.settings.placement_conversion import Conversion, Outcome, convert, options_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 
@@ -234,3 +234,53 @@ def test_credentials_of_another_section_come_along(converted: Converted) -> None
     told = {one.option: one for one in found.options}
     assert told["[service] password"].detail == "[keystone_authtoken] password = ***"
     assert "pa$word" not in str(found.options)
+
+
+def test_references_are_followed_as_oslo_config_does(tmp_path: Path) -> None:
+    file = tmp_path / "placement.conf"
+    file.write_text(
+        "[DEFAULT]\nbase = /srv\nstate_path = $base/state\nround = $round\n[API]\nname = api\n"
+        "[placement_database]\nname = own\none = ${state_path}/x\ntwo = $name\nthree = $api.name\n"
+        "four = p$$w\nfive = p\\$w\nsix = $nowhere\nseven = $round\neight = $1\n"
+    )
+    found = options_of([str(file)])["placement_database"]
+    texts = {name: one.text for name, one in found.items()}
+    assert texts == {
+        "name": "own",
+        "one": "/srv/state/x",
+        "two": "own",
+        "three": "api",
+        "four": "p$w",
+        "five": "p$w",
+        "six": "$nowhere",
+        "seven": "$round",
+        "eight": "$1",
+    }
+    assert {name for name, one in found.items() if one.unresolved} == {"six", "seven"}
+
+
+def test_the_environment_wins_and_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "placement.conf"
+    file.write_text("[api]\nauth_strategy = keystone\n[DEFAULT]\nport = 8778\n")
+    variables = {
+        "OS_API__AUTH_STRATEGY": "noauth2",
+        "OS_KEYSTONE_AUTHTOKEN__PASSWORD": "p$$w",
+        "OS_NONSENSE__NAME": "x",
+        "OS_PLACEMENT_CONFIG_DIR": "/x",
+    }
+    found = convert([str(file)], "sqlite:////srv/ledger.db", variables)
+    assert found.keystone == {"password": "p$w"}
+    effective = settle(found.values(), {}, {})
+    assert effective.values["auth"] == "noauth2"
+    assert effective.sources["auth"] == ("environment, OS_API__AUTH_STRATEGY, [api] auth_strategy")
+    assert effective.sources["port"] == f"file {file}, [DEFAULT] port"
+
+
+@pytest.mark.parametrize(
+    "text", ["[placement]\nmax_allocation_candidates = lots", "[DEFAULT]\nport = -1"]
+)
+def test_a_value_that_is_none_is_told_with_its_file(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "placement.conf"
+    file.write_text(text)
+    with pytest.raises(BadSetting, match=r"placement\.conf"):
+        convert([str(file)]).require_valid()

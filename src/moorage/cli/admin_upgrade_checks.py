@@ -79,10 +79,14 @@ class UpgradeChecks(UpgradeCommands):
             raise InvalidDescription("not checked: the settings cannot be used")
         return self._found
 
+    def read_settings(self) -> Effective:
+        """The settings that are checked."""
+        return settings.read(self._given, os.environ)
+
     # --- the service's own ----------------------------------------------------------------------
 
     def _settings(self) -> Result:
-        effective = settings.read(self._given, os.environ)
+        effective = self.read_settings()
         self._found = effective, settings.configure(effective)
         doubts = [*_doubts(effective), *_unread(effective)]
         return Result(Code.WARNING, "; ".join(doubts)) if doubts else Result(Code.SUCCESS)

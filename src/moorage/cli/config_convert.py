@@ -44,7 +44,7 @@ class Convert(Command):
         if target.exists() and not args.force:
             raise WrongUsage(f"{target} exists: --force replaces it", path="output")
         found = convert(args.file, args.database)
-        _check_keystone(found)
+        without_ignored_options(found)
         _write(target, "\n".join(found.lines()) + "\n")
         _check(found, target)
         rows = [(one.option, one.outcome.value, one.detail) for one in found.options]
@@ -62,7 +62,7 @@ class Convert(Command):
         return Shown(body, shown, CONFLICT if left else OK)
 
 
-def _check_keystone(found: Conversion) -> None:
+def without_ignored_options(found: Conversion) -> None:
     """Leave out options that keystonemiddleware ignores, and this service would refuse."""
     from moorage.domain.errors import InvalidDescription
     from moorage.http.auth_strategy import auth_strategy

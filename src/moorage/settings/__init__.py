@@ -9,7 +9,7 @@ configuration is opened.
 from moorage.settings.config_files import CONFIG_FILES
 from moorage.settings.configs import Settings, configure
 from moorage.settings.effective_values import BadSetting, Effective, masked
-from moorage.settings.reading import ENVIRONMENT_PREFIX, read, strange_variables
+from moorage.settings.reading import ENVIRONMENT_PREFIX, read, settle, strange_variables
 
 __all__ = [
     "CONFIG_FILES",
@@ -20,5 +20,6 @@ __all__ = [
     "configure",
     "masked",
     "read",
+    "settle",
     "strange_variables",
 ]

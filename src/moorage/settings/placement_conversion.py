@@ -5,17 +5,25 @@ Every option of theirs is in the result: as a setting, or with the reason why th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.options import SETTINGS
 from moorage.options.oslo import UNUSED_SECTIONS
 from moorage.options.placement import MATTERS, PLACEMENT_OPTIONS
-from moorage.settings.config_files import parse
-from moorage.settings.effective_values import KEYSTONE, SECTION, masked, shown_option
+from moorage.settings.config_files import FileValues, parse
+from moorage.settings.effective_values import (
+    KEYSTONE,
+    SECTION,
+    BadSetting,
+    masked,
+    shown_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +36,11 @@ _STRATEGY: Final = "allocation_candidates_generation_strategy"
 _POLICY_FILE: Final = "policy.yaml"
 """What oslo.policy reads beside the configuration file, if it is there."""
 _POLICY_FOLDER: Final = "policy.d"
+_OWN_SECTIONS: Final = ("api", "placement")
+"""Sections whose options mean the same here, so that a value which is none here is none there."""
+_VARIABLE: Final = re.compile(r"OS_([A-Z0-9_]+?)__([A-Z0-9_]+)")
+"""An environment variable that oslo.config reads as an option of a section."""
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Outcome(StrEnum):
@@ -52,6 +65,8 @@ class ConvertedOption:
     outcome: Outcome
     detail: str
     """The setting that it is, or why there is none."""
+    invalid: bool = False
+    """Whether its value is none that it may have, here or there."""
 
 
 @dataclass
@@ -63,10 +78,39 @@ class Conversion:
     """Name -> texts, and the option that they come from."""
     keystone: dict[str, str] = field(default_factory=dict)
     options: list[ConvertedOption] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
+    """Option as it is spelled -> the file that says it, or the environment."""
 
-    def note(self, option: str, outcome: Outcome, detail: str) -> None:
+    def note(self, option: str, outcome: Outcome, detail: str, *, invalid: bool = False) -> None:
         """Add what became of an option."""
-        self.options.append(ConvertedOption(option, outcome, detail))
+        self.options.append(ConvertedOption(option, outcome, detail, invalid))
+
+    def require_valid(self) -> None:
+        """Return if every value of an option is one that it may have.
+
+        Raises:
+            BadSetting: one is not; says where it is said.
+        """
+        for one in self.options:
+            if one.invalid:
+                raise BadSetting(one.option, self.places[one.option], one.detail)
+
+    def values(self) -> FileValues:
+        """The settings as a file of Moorage's would say them, each from where it really is."""
+        sources = {name: self._place(option) for name, (_, option) in self.settings.items()}
+        sources |= {
+            f"{KEYSTONE}.{key}": self._place(f"[{KEYSTONE}] {key}") for key in self.keystone
+        }
+        return FileValues(
+            files=list(self.files),
+            texts={name: list(texts) for name, (texts, _) in self.settings.items()},
+            sources=sources,
+            sections={KEYSTONE: dict(self.keystone)},
+        )
+
+    def _place(self, option: str) -> str:
+        place = self.places.get(option)
+        return f"{place}, {option}" if place else option
 
     def lines(self) -> Iterator[str]:
         """The configuration file. It has the passwords of the original."""
@@ -97,16 +141,23 @@ def _written(text: str) -> str:
     return "\n    ".join((first, *more))
 
 
-def convert(files: Sequence[str], database: str | None = None) -> Conversion:
-    """The conversion of these files, of which a later one wins.
+def convert(
+    files: Sequence[str], database: str | None = None, environ: Mapping[str, str] = _NOTHING
+) -> Conversion:
+    """The conversion of these files, of which a later one wins, and of the environment.
 
     `database` is the URL of the ledger to be.
 
     Raises:
         BadSetting: a file cannot be read, or is no configuration file.
     """
-    said = _said(files)
+    said = options_of(files, environ)
     found = Conversion(files)
+    found.places = {
+        f"[{section}] {name}": one.place
+        for section, options in said.items()
+        for name, one in options.items()
+    }
     if database:
         found.settings["database"] = ((database,), "--database")
     credentials = said.get(KEYSTONE, {}).get(_AUTH_SECTION)
@@ -132,50 +183,107 @@ _SECTIONS: Final = {section for section, _ in PLACEMENT_OPTIONS}
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """The last value of an option, and the file that says it."""
+class SaidOption:
+    """The last value of an option, and where it is said."""
 
     text: str
     file: str
+    """The file; of a value from the environment the last of all files."""
+    variable: str = ""
+    """The environment variable that says it."""
     unresolved: bool = False
-    """Whether it refers to something that the files do not say."""
+    """Whether it refers to something that is not said."""
+
+    @property
+    def place(self) -> str:
+        """Where it is said: `file /etc/placement/placement.conf`."""
+        return f"environment, {self.variable}" if self.variable else f"file {self.file}"
 
 
-def _said(files: Sequence[str]) -> dict[str, dict[str, _Said]]:
-    """Section -> option -> value, with references (`$state_path`) replaced as oslo.config does."""
-    raw: dict[str, dict[str, tuple[str, str]]] = {}
+def options_of(
+    files: Sequence[str], environ: Mapping[str, str] = _NOTHING
+) -> dict[str, dict[str, SaidOption]]:
+    """Section -> option -> value, with references (`$state_path`) replaced as oslo.config does.
+
+    The environment wins, by variables such as `OS_PLACEMENT_DATABASE__CONNECTION`.
+
+    Raises:
+        BadSetting: a file cannot be read, or is no configuration file.
+    """
+    raw: dict[str, dict[str, SaidOption]] = {}
     for file in files:
         for section, options in parse(file).items():
-            known = raw.setdefault(section, {})
-            known |= {key.replace("-", "_"): (texts[-1], file) for key, texts in options.items()}
-    plain = {key: text for key, (text, _) in raw.get(SECTION, {}).items()}
+            known = raw.setdefault(_section_named(section), {})
+            for key, texts in options.items():
+                known[key.replace("-", "_")] = SaidOption(texts[-1], file)
+    for variable, text in environ.items():
+        found = _VARIABLE.fullmatch(variable)
+        if found is None:
+            continue
+        section, name = _section_named(found[1]), found[2].lower()
+        if section == KEYSTONE or (section, name) in PLACEMENT_OPTIONS:
+            file = files[-1] if files else ""
+            raw.setdefault(section, {})[name] = SaidOption(text, file, variable)
     return {
-        section: {key: _resolved(text, file, plain) for key, (text, file) in options.items()}
+        section: {key: _resolved(one, section, raw) for key, one in options.items()}
         for section, options in raw.items()
     }
 
 
-def _resolved(text: str, file: str, plain: Mapping[str, str]) -> _Said:
-    found = Template(text).safe_substitute(plain)
-    missing = set(Template(text).get_identifiers()) - plain.keys()
-    return _Said(found, file, unresolved=bool(missing))
+def _section_named(name: str) -> str:
+    """The section: oslo.config reads all but DEFAULT whatever the case of their letters."""
+    return name if name == SECTION else name.lower()
+
+
+class _References(Template):
+    """References as oslo.config writes them: `$name`, `$section.name`, and `$$` for a dollar."""
+
+    idpattern = r"[_a-z][\._a-z0-9]*"
+
+
+def _resolved(
+    said: SaidOption,
+    section: str,
+    raw: Mapping[str, Mapping[str, SaidOption]],
+    within: frozenset[str] = frozenset(),
+) -> SaidOption:
+    """The option with its references replaced: by options of its section, else of DEFAULT.
+
+    `within` are the references that lead here: one to itself is not resolved.
+    """
+    template = _References(said.text.replace(r"\$", "$$"))
+    known: dict[str, str] = {}
+    for name in template.get_identifiers():
+        of, _, key = name.rpartition(".")
+        places = [_section_named(of)] if of else [section, SECTION]
+        for place in places:
+            one = raw.get(place, {}).get(key)
+            if one is None or name in within or name in known:
+                continue
+            found = _resolved(one, place, raw, within | {name})
+            if not found.unresolved:
+                known[name] = found.text
+    missing = any(name not in known for name in template.get_identifiers())
+    return replace(said, text=template.safe_substitute(known), unresolved=missing)
 
 
 def _convert(
-    found: Conversion, section: str, name: str, said: _Said, *, has_database: bool
+    found: Conversion, section: str, name: str, said: SaidOption, *, has_database: bool
 ) -> None:
     option = PLACEMENT_OPTIONS.get((section, name))
     spelled = f"[{section}] {name}"
     if option is None and section == SECTION and name in _SETTINGS:
-        _set(found, name, [said.text], spelled, said)
+        _set(found, name, [said.text], (section, name), said)
     elif option is None:
         detail = "openstack-placement 16.0.0 has no such option"
         found.note(spelled, Outcome.BY_HAND, detail)
     elif option.setting:
         try:
-            _set(found, option.setting, option.texts(said.text, Path(said.file)), spelled, said)
+            texts = option.texts(said.text, Path(said.file))
+            _set(found, option.setting, texts, (section, name), said)
         except ValueError as error:
-            found.note(spelled, Outcome.BY_HAND, f"{error}: {said.text!r}")
+            detail = f"{error}: {said.text!r}"
+            found.note(spelled, Outcome.BY_HAND, detail, invalid=section in _OWN_SECTIONS)
     elif (section, name) == _CONNECTION and has_database:
         source = masked(said.text)
         detail = f"import it: moorage admin import placement --from {source}"
@@ -189,14 +297,19 @@ def _never(_text: str) -> bool:
     return False
 
 
-def _set(found: Conversion, name: str, texts: Sequence[str], spelled: str, said: _Said) -> None:
+def _set(
+    found: Conversion, name: str, texts: Sequence[str], place: tuple[str, str], said: SaidOption
+) -> None:
     """Set a setting from one of their options, if its type accepts the value."""
+    section, option = place
+    spelled = f"[{section}] {option}"
     setting = _SETTINGS[name]
     try:
         for text in texts:
             setting.type(text)
     except ValueError as error:
-        found.note(spelled, Outcome.BY_HAND, f"{name} {error}: {said.text!r}")
+        own = section in _OWN_SECTIONS or spelled == f"[{SECTION}] {name}"
+        found.note(spelled, Outcome.BY_HAND, f"{name} {error}: {said.text!r}", invalid=own)
         return
     if said.unresolved:
         found.note(spelled, Outcome.BY_HAND, f"{name}: {said.text} refers to another option")
@@ -208,7 +321,9 @@ def _set(found: Conversion, name: str, texts: Sequence[str], spelled: str, said:
 
 
 def _carry_keystone(
-    found: Conversion, said: Mapping[str, Mapping[str, _Said]], options: Mapping[str, _Said]
+    found: Conversion,
+    said: Mapping[str, Mapping[str, SaidOption]],
+    options: Mapping[str, SaidOption],
 ) -> None:
     """Carry all, with those of the section that `auth_section` names."""
     named = options.get(_AUTH_SECTION)
@@ -227,7 +342,9 @@ def _carry_keystone(
         found.note(spelled, Outcome.CARRIED, f"{key} = {shown_option(key, one.text)}")
 
 
-def _add_defaults(found: Conversion, said: Mapping[str, Mapping[str, _Said]], folder: Path) -> None:
+def _add_defaults(
+    found: Conversion, said: Mapping[str, Mapping[str, SaidOption]], folder: Path
+) -> None:
     """Say what is a default there and none here."""
     there = "the default there"
     if "auth" not in found.settings:

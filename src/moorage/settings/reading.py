@@ -30,7 +30,19 @@ def read(
     Raises:
         BadSetting: a value, a file or a key cannot be used.
     """
-    said = read_files(find_files(given, environ, files))
+    return settle(read_files(find_files(given, environ, files)), given, environ)
+
+
+def settle(
+    said: FileValues,
+    given: Mapping[str, str | bool | Sequence[str]],
+    environ: Mapping[str, str],
+) -> Effective:
+    """Settle every value, of files that have been read.
+
+    Raises:
+        BadSetting: a value cannot be used.
+    """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for setting in SETTINGS:

@@ -131,6 +131,10 @@ def _connection(url: URL) -> Iterator[Connection]:
     except SQLAlchemyError as error:
         first = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise Busy(f"the source's database cannot be read: {first}") from error
+    except OSError as error:  # of TLS; the drivers have their own errors for the server
+        raise InvalidDescription(
+            f"a file that the URL names cannot be read: {error}", path="from"
+        ) from error
     finally:
         engine.dispose()
 

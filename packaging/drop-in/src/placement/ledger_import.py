@@ -8,6 +8,8 @@ again where it stopped.
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
+from fcntl import LOCK_EX, flock
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import (
@@ -25,12 +27,13 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from moorage.domain.content import Content, counts, differences
-from moorage.domain.errors import Busy, Conflict, InvalidDescription
+from moorage.domain.errors import BadConfiguration, Busy, Conflict, InvalidDescription
 from moorage.store import open_store
 from moorage.store.placement_database import read_placement
 from moorage.usecases.ledger.content import ledger_content
 from moorage.usecases.ledger.placement_takeover import TakeoverPermission, plan, take_over
 from moorage.usecases.ports import Caller
+from placement.configuration import DRIVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,15 +43,15 @@ if TYPE_CHECKING:
     from placement.configuration import DropInConfiguration
 
 _OPERATOR: Final = Caller("placement-manage", "", frozenset({"admin"}))
-_DRIVERS: Final = {
-    "mysql": "mysql+pymysql",
-    "mariadb": "mysql+pymysql",
-    "postgresql": "postgresql+psycopg",
-    "sqlite": "sqlite",
-}
 _ADMINISTRATIVE: Final = {"mysql": "", "mariadb": "", "postgresql": "postgres"}
 """The database in which one is when another is made."""
-_OF_PLACEMENT: Final = "resource_providers"
+_MARIADB_LOCK: Final = "SELECT GET_LOCK(CONCAT('import ', SHA1(DATABASE())), 86400)"
+_LOCKS: Final = {
+    "mysql": _MARIADB_LOCK,
+    "mariadb": _MARIADB_LOCK,
+    "postgresql": "SELECT pg_advisory_lock(hashtext('placement_imports'))",
+}
+"""What waits for the lock of an import, which goes with its connection."""
 _IMPORTS: Final = Table(
     "placement_imports",
     MetaData(),
@@ -72,6 +75,8 @@ def create_database(new: URL) -> None:
         try:
             connection.exec_driver_sql(statements[0])
         except SQLAlchemyError as error:
+            if _is_there(new):
+                return  # another process has made it meanwhile
             raise InvalidDescription(
                 f"the database {new.database} is missing, and {new.username} may not make it"
                 f" ({_first_line(error)}). An administrator of the server runs:\n"
@@ -109,7 +114,8 @@ def import_once(found: DropInConfiguration) -> Iterator[str]:
     """
     create_database(found.new)
     new = found.new.render_as_string(hide_password=False)
-    with closing(open_store(new)) as store:
+    # One that waits here finds the import done, and does not undo what was written since.
+    with _alone(found.new), closing(open_store(new)) as store:
         if _was_imported(found.new):
             yield f"{found.new.database} is up to date; its content was imported before"
             return
@@ -119,13 +125,27 @@ def import_once(found: DropInConfiguration) -> Iterator[str]:
         # Nobody has written to the ledger yet: what it has besides is of an attempt before.
         take_over(store, planned, TakeoverPermission.MIRROR)
         unlike = list(differences(content, ledger_content(store)))
-    if unlike:
-        told = "; ".join(f"{one.kind} {one.subject} {one.way}" for one in unlike[:5])
-        raise Conflict(f"{len(unlike)} differences after the import: {told}")
-    with _connected(found.new) as connection:
-        connection.execute(insert(_IMPORTS).values(id=1))
+        if unlike:
+            told = "; ".join(f"{one.kind} {one.subject} {one.way}" for one in unlike[:5])
+            raise Conflict(f"{len(unlike)} differences after the import: {told}")
+        with _connected(found.new) as connection:
+            connection.execute(insert(_IMPORTS).values(id=1))
     told = ", ".join(f"{number} {name}" for name, number in counts(content).items() if number)
     yield f"imported into {found.new.database}, and compared: {told or 'nothing was there'}"
+
+
+@contextmanager
+def _alone(new: URL) -> Iterator[None]:
+    """Wait for other processes that import into this database, and keep them waiting."""
+    kind = new.get_backend_name()
+    if kind == "sqlite":
+        with Path(f"{new.database}-import").open("a", encoding="utf-8") as file:
+            flock(file, LOCK_EX)
+            yield
+        return
+    with _connected(new) as connection:
+        connection.exec_driver_sql(_LOCKS[kind])
+        yield
 
 
 def require_import(found: DropInConfiguration) -> None:
@@ -157,12 +177,17 @@ def _old_content(old: URL) -> Content:
 @contextmanager
 def _connected(url: URL) -> Iterator[Connection]:
     """A connection that commits each statement."""
-    engine = create_engine(url.set(drivername=_DRIVERS[url.get_backend_name()]))
+    engine = create_engine(url.set(drivername=DRIVERS[url.get_backend_name()]))
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             yield connection
     except SQLAlchemyError as error:
-        raise Busy(f"database {url.database}: {_first_line(error)}") from error
+        named = f"database {url.database}" if url.database else f"the server of {url.host}"
+        raise Busy(f"{named}: {_first_line(error)}") from error
+    except OSError as error:  # of TLS; the drivers have their own errors for the server
+        raise BadConfiguration(
+            f"a file that the URL of the database names cannot be read: {error}"
+        ) from error
     finally:
         engine.dispose()
 

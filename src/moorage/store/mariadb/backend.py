@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pymysql
 from sqlalchemy.exc import DBAPIError
 
-from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.errors import BadConfiguration, Busy, InvalidDescription
 from moorage.store.changelog.entries import Connections
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import CONFLICT, NODE_CONFLICT, WAIT, message, retry, unavailable
@@ -100,6 +100,11 @@ class MariadbBackend:
         self.log = MarkedLog(lambda: self._retry(self._log_connection.ask))
         try:
             self._kind = retry(self._meet, _pause_or_raise_at_start)
+        except OSError as error:  # of TLS; the driver has its own errors for the server
+            self.close()
+            raise BadConfiguration(
+                f"a file that the URL names cannot be read: {error}", path="database URL"
+            ) from error
         except BaseException:
             self.close()
             raise

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from moorage.cli.admin_upgrade_checks import UpgradeChecks
 from moorage.domain.errors import MoorageError
+from placement import command_line
 from placement.configuration import DropInConfiguration, configuration
 from placement.ledger_import import require_import
+
+if TYPE_CHECKING:
+    from moorage.settings import Effective
 
 
 class Checks(UpgradeChecks):
     """Moorage's own checks, and whether the old content was imported."""
 
-    def __init__(self, found: DropInConfiguration, file: str) -> None:
-        """Check this configuration, which is also in a file of Moorage's."""
-        super().__init__({"config_file": [file]})
+    def __init__(self, found: DropInConfiguration) -> None:
+        """Check this configuration."""
+        super().__init__({})
+        self._effective = found.effective
 
         def imported(_: object) -> Result:
             try:
@@ -31,21 +34,19 @@ class Checks(UpgradeChecks):
 
         self._upgrade_checks = (*self._upgrade_checks, ("Import from Placement", imported))
 
+    def read_settings(self) -> Effective:
+        """The settings that placement.conf says."""
+        return self._effective
+
 
 def main() -> None:
     """Print the table of checks; 0: all succeeded, 1: a warning, 2: a failure."""
-    parser = argparse.ArgumentParser(prog="placement-status")
-    parser.add_argument("--config-file", action="append", default=[], metavar="PATH")
+    parser = command_line.parser("placement-status")
     groups = parser.add_subparsers(required=True, metavar="{upgrade}")
     groups.add_parser("upgrade").add_subparsers(required=True).add_parser("check")
     args = parser.parse_args()
     try:
-        found = configuration(args.config_file)
-        with TemporaryDirectory(prefix="moorage-placement-") as folder:
-            file = Path(folder) / "moorage.conf"
-            file.touch(mode=0o600)
-            file.write_text("\n".join(found.options), encoding="utf-8")
-            sys.exit(int(Checks(found, str(file)).check()))
+        sys.exit(int(Checks(configuration(command_line.named_files(args))).check()))
     except MoorageError as error:
         print(error.message, file=sys.stderr)
         sys.exit(int(Code.FAILURE))
