@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.joint.draft import Instance
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
 
     Ints: TypeAlias = NDArray[np.int64]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.joint.card_fleet import CardFleet
     from benchmarks.joint.draft import Instance
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.placement import Place
     from moorage.domain.requests import EnsembleRequest
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.joint.draft import Instance
     from benchmarks.joint.fleet import Fleet
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.state.snapshot import Snapshot
 

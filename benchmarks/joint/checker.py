@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from benchmarks.joint.fleet import Fleet
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.ensembles import PolicyStatement, Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.requests import EnsembleRequest
 
     Ints: TypeAlias = NDArray[np.int64]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.explain import Stage
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import DeletionFilter, Oracle, any_placement
 from moorage.engine.explain.refusal import explain
@@ -22,7 +23,6 @@ from moorage.solver.portfolio import Portfolio
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import MemberName
     from moorage.domain.explain import Relaxation
     from moorage.domain.period import Duration
     from moorage.domain.requests import EnsembleRequest
@@ -225,7 +225,6 @@ def with_count(request: EnsembleRequest, role: str, count: object) -> EnsembleRe
     mine = sorted(member for member in request.members if member.role == role)
     others = tuple(member for member in request.members if member.role != role)
     more = tuple(
-        replace(mine[-1], index=mine[-1].index + 1 + number)
-        for number in range(max(count - len(mine), 0))
+        MemberName(role, mine[-1].index + 1 + number) for number in range(max(count - len(mine), 0))
     )
     return replace(request, members=(*others, *mine[:count], *more))

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from benchmarks.joint.weighers import Weigher
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement
+    from moorage.domain.ensembles import PolicyStatement
+    from moorage.domain.member_names import MemberName
     from moorage.domain.requests import EnsembleRequest
 
     Ints: TypeAlias = NDArray[np.int64]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from benchmarks.joint.fleet import Fleet
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.requests import EnsembleRequest
 
 HOSTS: Final = 200

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from benchmarks.joint.fleet import MEMORY, VCPU, Fleet
 
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.requests import EnsembleRequest
 from moorage.testing.problems import PROJECT, statement

@@ -19,7 +19,8 @@ from benchmarks.joint.one_at_a_time import Scheduler
 from benchmarks.joint.weighers import Packing, Spreading
 from benchmarks.public.groups import Joint, every_fleet, place_all
 
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.testing.problems import PROJECT, statement

@@ -31,7 +31,8 @@ from benchmarks.public.share_weighers import (
     Size,
 )
 
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.request_groups import Group

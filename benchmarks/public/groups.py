@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from benchmarks.joint.fleet import Fleet
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.state.snapshot import Snapshot

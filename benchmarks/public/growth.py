@@ -25,7 +25,7 @@ from benchmarks.public.applications import GPU, applications, fleet_for, peak, r
 from benchmarks.public.bookings import with_consumers, without_consumers
 from benchmarks.public.groups import LONGEST
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.requests import Objective
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ import numpy as np
 from benchmarks.joint.fleet import Fleet
 from benchmarks.public.groups import as_row, place_all
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+from moorage.domain.ensembles import PolicyStatement, Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.requests import EnsembleRequest
 from moorage.testing.problems import PROJECT, statement

@@ -25,7 +25,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, Solve
-from moorage.domain.ensembles import Ensemble, Member, MemberName, PolicyStatement, Role, Selector
+from moorage.domain.ensembles import Ensemble, Member, PolicyStatement, Role, Selector
 from moorage.domain.errors import (
     ConcurrentUpdate,
     DuplicateName,
@@ -35,6 +35,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.explain import Explanation, Stage
 from moorage.domain.flavors import Flavor
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective

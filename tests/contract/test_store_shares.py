@@ -18,8 +18,9 @@ from moorage.domain.changes import (
     PutInventories,
 )
 from moorage.domain.consumers import Consumer
-from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+from moorage.domain.ensembles import Ensemble, Member, Role
 from moorage.domain.errors import ConcurrentUpdate, NotFound, OtherQuotaExceeded
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.shares import Share, ShareState

@@ -7,10 +7,11 @@ from tests.contract.conftest import how_many_pass
 from tests.contract.test_store_bookings import write
 
 from moorage.domain.changes import Changeset, PutEntry
-from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+from moorage.domain.ensembles import Ensemble, Member, Role
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, LimitExceeded, NotFound
 from moorage.domain.events import BEGINNING, EVERYTHING
 from moorage.domain.leases import Terms
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.waitlist import EntryState, Estimate, WaitlistEntry, WaitsFor
 from moorage.store import Ledger

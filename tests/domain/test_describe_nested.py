@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from moorage.domain.describe import read_ensemble
 from moorage.domain.describe_nested import MAX_DEPTH, flat_body
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role, Selector, edges
+from moorage.domain.ensembles import PolicyStatement, Role, Selector, edges
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.member_names import MemberName
 from moorage.domain.role_paths import is_within
 
 ONE = {"resources": {"VCPU": 1}}

@@ -3,8 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.describe import read_statement
-from moorage.domain.ensembles import Member, MemberName, PolicyStatement, Role, Selector, edges
+from moorage.domain.ensembles import Member, PolicyStatement, Role, Selector, edges
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.member_names import MemberName
 
 ROLES = (
     Role("web", {"VCPU": 1}, tags=frozenset({"front"})),

@@ -10,10 +10,11 @@ from moorage.domain.changes import Change, DropCapacityWindow, PutClaim, PutEffe
 from moorage.domain.decisions import Claim, ClaimState
 from moorage.domain.derived_events import derive_events
 from moorage.domain.effects import ENDED, EVICTION, Effect, EffectKind, EffectState
-from moorage.domain.ensembles import Ensemble, MemberName, Role
+from moorage.domain.ensembles import Ensemble, Role
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
 from moorage.domain.leases import Lease, LeaseState
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.server_providers import ServerProvider
 from moorage.domain.shares import Share, ShareState

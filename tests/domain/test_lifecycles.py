@@ -14,8 +14,8 @@ from moorage.domain.decisions import (
     claim_after,
     decision_after,
 )
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import WrongState
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective

@@ -5,15 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.disclosure import as_seen_by
-from moorage.domain.ensembles import (
-    Ensemble,
-    Member,
-    MemberName,
-    PolicyStatement,
-    Role,
-    Selector,
-)
+from moorage.domain.ensembles import Ensemble, Member, PolicyStatement, Role, Selector
 from moorage.domain.errors import WrongState
+from moorage.domain.member_names import MemberName
 from moorage.domain.nova_servers import ServerOptions
 from moorage.domain.shares import Share, ShareState
 

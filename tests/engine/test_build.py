@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import Role
 from moorage.domain.errors import InvalidDescription, UnknownName, UnknownPolicy
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tests.engine.test_room import ALWAYS, provider, snapshot
 
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.domain.request_groups import Group
 from moorage.domain.request_mix import RequestMix, Shape, shape

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.test_build import NOW, booking, state
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+from moorage.domain.ensembles import PolicyStatement, Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import EnsembleRequest

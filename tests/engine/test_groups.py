@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from types import MappingProxyType
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, Selector
+from moorage.domain.ensembles import PolicyStatement, Selector
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Verdict

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 from tests.contract.solver_agreement.test_conflicts import applied, feasible
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Stage
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Duration
 from moorage.domain.topology import EMPTY, Attachment, Domain, Topology
 from moorage.engine.explain.refusal import NO_SMALL_CHANGE, RefusalExplanation, explain

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import Role
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Element, Explanation, Fact, Stage
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Duration
 from moorage.domain.placement import Place
 from moorage.domain.topology import EMPTY

@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, edges
+from moorage.domain.ensembles import PolicyStatement, edges
+from moorage.domain.member_names import MemberName
 from moorage.domain.placement import Placement
 from moorage.engine.joint.build import BuiltProblem
 from moorage.engine.joint.removal_impact import RemovalCandidates, violations_without

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import Role
 from moorage.domain.flavors import Flavor
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, HOUR, SECOND, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider

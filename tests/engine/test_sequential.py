@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.topology import Level
 from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.problem import Problem

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role, edges
+from moorage.domain.ensembles import PolicyStatement, Role, edges
+from moorage.domain.member_names import MemberName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Level
 from moorage.engine.joint import shrink

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.ensembles import MemberKind, MemberName, PolicyStatement, Role
+from moorage.domain.ensembles import MemberKind, PolicyStatement, Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moorage.domain.ensembles import MemberName, PolicyStatement
+from moorage.domain.ensembles import PolicyStatement
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Attachment, Domain, Level, Topology

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.engine.joint.cost import cost, preference_scale, satisfies
 from moorage.engine.joint.verify import WrongAnswer, verify
 from moorage.testing.problems import random_built, story_a

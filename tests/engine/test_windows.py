@@ -11,7 +11,8 @@ from tests.engine.test_room import provider
 from tests.engine.test_room import snapshot as room_snapshot
 
 from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+from moorage.domain.ensembles import PolicyStatement, Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory

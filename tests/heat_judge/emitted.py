@@ -20,8 +20,8 @@ from tests.heat_judge import heat_side, moorage_side
 from tests.heat_judge.case import Case
 from tests.heat_judge.comparison import differences
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.member_names import MemberName
 from moorage.heat.compile import compile_template
 from moorage.heat.numbers import to_boolean
 from moorage.heat.placed_template import prepare

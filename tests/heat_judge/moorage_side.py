@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement
+    from moorage.domain.ensembles import PolicyStatement
+    from moorage.domain.member_names import MemberName
 
 FENCE: Final = "fence"
 GROUPS: Final = frozenset(kind for kind, _ in NOVA_SHORTHAND.values())

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Contradiction, InvalidDescription
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.explain.refusal import explain

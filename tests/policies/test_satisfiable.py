@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role, Selector, edges
+from moorage.domain.ensembles import PolicyStatement, Role, Selector, edges
 from moorage.domain.errors import Contradiction, InvalidDescription, UnknownName, UnknownPolicy
+from moorage.domain.member_names import MemberName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Level
 from moorage.policies.contradiction import refuse_contradictions

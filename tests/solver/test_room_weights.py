@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.engine.test_room import asked, provider, snapshot
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.domain.request_mix import RequestMix, Shape, shape
 from moorage.domain.requests import EnsembleRequest, Objective

@@ -31,8 +31,9 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.content import AllocationSet
-from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+from moorage.domain.ensembles import Ensemble, Member, Role
 from moorage.domain.errors import MoorageError, NotFound
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory

@@ -10,7 +10,7 @@ from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import ClaimState, Decision, DecisionState
 from moorage.domain.effects import EffectKind, Lane
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import MINUTE
 from moorage.domain.tickets import ticket_class
 from moorage.testing.service import TENANT

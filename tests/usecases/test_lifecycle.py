@@ -9,8 +9,8 @@ import pytest
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutInventories
 from moorage.domain.decisions import ClaimState, DecisionState
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import HoldExpired, InUse, NotFound, WrongState
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, MINUTE
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, OTHER, TENANT, Service

@@ -16,14 +16,8 @@ from typing import Any
 import pytest
 
 from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.ensembles import (
-    Ensemble,
-    Member,
-    MemberKind,
-    MemberName,
-    PolicyStatement,
-    Role,
-)
+from moorage.domain.ensembles import Ensemble, Member, MemberKind, PolicyStatement, Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND, Period
 from moorage.domain.placement import Occupant, Place
 from moorage.domain.providers import SHARING_TRAIT, Inventory, ResourceProvider

@@ -10,7 +10,7 @@ import pytest
 
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.testing.service import OPERATOR, OTHER, TENANT, SeededIds, Service
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.create import new_members

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+from moorage.domain.ensembles import Ensemble, Member, Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.placement import Place, Placement
 from moorage.domain.requests import Objective

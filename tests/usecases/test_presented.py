@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import Claim, ClaimState
-from moorage.domain.ensembles import Ensemble, Member, MemberName
+from moorage.domain.ensembles import Ensemble, Member
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider

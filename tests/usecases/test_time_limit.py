@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from moorage.domain import deadline
-from moorage.domain.ensembles import Member, MemberName
+from moorage.domain.ensembles import Member
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.explain.conflict_classes import binding_classes

@@ -9,7 +9,7 @@ from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
 from moorage.cli.parser import Option, Repeated
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from moorage.cli.command import Command
 from moorage.cli.files import read_text
 from moorage.cli.output import Shown
 from moorage.cli.parser import Option, WrongUsage
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 
 if TYPE_CHECKING:
     import argparse

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from moorage.domain.period import FOREVER
-
-if TYPE_CHECKING:
-    from moorage.domain.period import Instant, Period
-    from moorage.domain.resources import Amounts
+from moorage.domain.period import FOREVER, Instant, Period
+from moorage.domain.resources import Amounts
 
 
 class BookingState(StrEnum):

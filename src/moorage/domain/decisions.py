@@ -5,24 +5,20 @@ Lifecycles are tables. `decision_after` and `claim_after` are the only ways to m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import WrongState
-from moorage.domain.period import FOREVER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.ensembles import MemberName
-    from moorage.domain.period import Duration, Instant, Period
-    from moorage.domain.placement import Place
-    from moorage.domain.request_mix import RoomTaken
-    from moorage.domain.requests import Objective
-    from moorage.domain.resources import Amounts
+from moorage.domain.member_names import MemberName
+from moorage.domain.period import FOREVER, Duration, Instant, Period
+from moorage.domain.placement import Place
+from moorage.domain.request_mix import RoomTaken
+from moorage.domain.requests import Objective
+from moorage.domain.resources import Amounts
 
 
 class DecisionState(StrEnum):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from moorage.domain import changes
 from moorage.domain.decisions import ClaimState
 from moorage.domain.effects import ENDED, EffectKind
-from moorage.domain.ensembles import MemberName
 from moorage.domain.events import DerivedEvent
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, format_instant
 from moorage.domain.waitlist import EntryState
 

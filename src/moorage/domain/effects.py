@@ -6,18 +6,15 @@ first: at least once, and idempotent by its id. Its life is the table `EFFECT_TA
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID, uuid5
 
 from moorage.domain.errors import WrongState
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.period import Instant
+from moorage.domain.period import Instant
 
 
 class EffectKind(StrEnum):

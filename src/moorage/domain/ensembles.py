@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.errors import NotFound
+from moorage.domain.member_names import MemberName
+from moorage.domain.nova_servers import NovaServer, ServerOptions
+from moorage.domain.period import Instant
+from moorage.domain.request_groups import Group
+from moorage.domain.resources import Amounts, Trait
 from moorage.domain.role_paths import is_within, names_above
+from moorage.domain.shares import Share
 from moorage.domain.words import counted, did_you_mean, spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from moorage.domain.nova_servers import NovaServer, ServerOptions
-    from moorage.domain.period import Instant
-    from moorage.domain.request_groups import Group
-    from moorage.domain.resources import Amounts, Trait
-    from moorage.domain.shares import Share
 
 ROLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}", re.ASCII)
 """Roles may be stack paths (`web_group/0/server`), so slashes and dots are allowed."""
 TAGGED: Final = "tag:"
 """How a selector of all roles with a tag begins; so no role's name may."""
-_MEMBER: Final = re.compile(r"(?P<role>[^\[\]]+)\[(?P<index>\d{1,6})\]")
 MAX_MEMBERS: Final = 5_000
 """Members of one ensemble; an absurd count is a mistake, not a request."""
 SIDES: Final = "between"
@@ -37,31 +34,6 @@ EXCLUDING: Final = "exclusive"
 ISOLATING: Final = "isolate"
 KEEPING: Final = frozenset({EXCLUDING, ISOLATING})
 """The policy types that, where required, close their members' domains to others."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class MemberName:
-    """`db[1]`: the second member of role `db`."""
-
-    role: str
-    index: int
-
-    def __str__(self) -> str:
-        return f"{self.role}[{self.index}]"
-
-    @classmethod
-    def parse(cls, text: str) -> MemberName:
-        """Read `role[i]`.
-
-        Raises:
-            InvalidDescription: another form.
-        """
-        match = _MEMBER.fullmatch(text)
-        if match is None:
-            raise InvalidDescription(
-                f"not a member: {text!r}; write a role and a number, such as 'db[0]'", path="member"
-            )
-        return cls(match["role"], int(match["index"]))
 
 
 class MemberKind(StrEnum):

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moorage.domain.errors import InvalidDescription
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.period import Instant
+from moorage.domain.period import Instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,13 @@ one) and `unnamed-project` (it is another project's, and the role names neither 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.period import Instant
+from moorage.domain.period import Instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from moorage.domain.resources import total
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.nova_servers import FlavorSize
-    from moorage.domain.request_groups import Group
-    from moorage.domain.resources import Amounts, Trait
+from moorage.domain.nova_servers import FlavorSize
+from moorage.domain.request_groups import Group
+from moorage.domain.resources import Amounts, Trait, total
 
 
 @dataclass(frozen=True, slots=True)

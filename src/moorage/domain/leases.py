@@ -6,22 +6,17 @@ Its life is the table `LEASE_TABLE`; `lease_after` is the only way to move.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moorage.domain.bookings import Binding
 from moorage.domain.ensembles import OF_NOVA, MemberKind
 from moorage.domain.errors import InvalidDescription, WrongState
-from moorage.domain.offers import OfferState
-from moorage.domain.period import FOREVER, Period, say_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.offers import Offer
-    from moorage.domain.period import Duration, Instant
+from moorage.domain.offers import Offer, OfferState
+from moorage.domain.period import FOREVER, Duration, Instant, Period, say_duration
 
 
 class LeaseState(StrEnum):

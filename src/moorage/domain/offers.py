@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from moorage.domain.period import Instant
+from moorage.domain.period import Instant
 
 
 class OfferState(StrEnum):

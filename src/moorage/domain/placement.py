@@ -7,16 +7,14 @@ policies may ask about the fleet.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from moorage.domain.ensembles import MemberName
-    from moorage.domain.resources import Amounts
-    from moorage.domain.topology import Level, Topology
+from moorage.domain.member_names import MemberName
+from moorage.domain.resources import Amounts
+from moorage.domain.topology import Level, Topology
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -6,21 +6,16 @@ to its end, without lead and cleaning. The arithmetic is `engine.time.quotas`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moorage.domain.errors import LimitExceeded, OtherQuotaExceeded, QuotaExceeded
-from moorage.domain.leases import LeaseState
-from moorage.domain.period import DAY, FOREVER, SECOND, say_duration
+from moorage.domain.leases import Lease, LeaseState
+from moorage.domain.period import DAY, FOREVER, SECOND, Duration, Instant, say_duration
 from moorage.domain.words import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from moorage.domain.leases import Lease
-    from moorage.domain.period import Duration, Instant
 
 UNLIMITED: Final = FOREVER
 """A limit that nothing passes."""

@@ -16,18 +16,14 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import LATEST, from_datetime, to_datetime
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.domain.period import Instant
+from moorage.domain.period import LATEST, Instant, from_datetime, to_datetime
 
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """Days of the week, as `date.weekday` counts them."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from moorage.domain.resources import Amounts, Trait
+from moorage.domain.resources import Amounts, Trait
 
 
 class GroupKind(StrEnum):

@@ -6,16 +6,14 @@ A decision prefers, among hosts that cost it the same, those that leave most roo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from moorage.domain.ensembles import Role
-    from moorage.domain.flavors import Flavor
-    from moorage.domain.period import Instant
-    from moorage.domain.resources import Amounts, Trait
+from moorage.domain.ensembles import Role
+from moorage.domain.flavors import Flavor
+from moorage.domain.period import Instant
+from moorage.domain.resources import Amounts, Trait
 
 MOST_SHAPES: Final = 16
 """So many shapes are weighed at most; see `RequestMix.of`."""

@@ -13,7 +13,8 @@ from moorage.domain.ensembles import CREATION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import MemberName, Phase, PolicyStatement, Role
+    from moorage.domain.ensembles import Phase, PolicyStatement, Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Period
     from moorage.domain.resources import Amounts, Trait
 

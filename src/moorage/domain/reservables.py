@@ -5,16 +5,14 @@ They are records beside the ledger: what they can hold are resource providers li
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.ensembles import Role
-    from moorage.domain.period import Instant
+from moorage.domain.ensembles import Role
+from moorage.domain.period import Instant
 
 
 class ReservableKind(StrEnum):

@@ -9,17 +9,15 @@ The rules for names are OpenStack Placement's: a custom name starts with
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from moorage.domain.errors import InvalidDescription
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 ResourceClass: TypeAlias = str
 Trait: TypeAlias = str
-Amounts: TypeAlias = "Mapping[ResourceClass, int]"
+Amounts: TypeAlias = Mapping[ResourceClass, int]
 """Resource class -> positive amount. Treated as immutable."""
 
 NAME: Final = re.compile(r"[A-Z0-9_]{1,255}", re.ASCII)

@@ -7,21 +7,16 @@ one that was left out, or cancelled, keeps its number.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from moorage.domain.leases import LeaseState
+from moorage.domain.ensembles import Ensemble
+from moorage.domain.leases import LeaseState, Terms
+from moorage.domain.period import Duration, Instant, Period
+from moorage.domain.recurrence import Recurrence
 from moorage.domain.requests import Objective
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from moorage.domain.ensembles import Ensemble
-    from moorage.domain.leases import Terms
-    from moorage.domain.period import Duration, Instant, Period
-    from moorage.domain.recurrence import Recurrence
 
 
 class SeriesState(StrEnum):

@@ -7,10 +7,9 @@ inventories and traits are the provider's, and where it is follows from the serv
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from moorage.domain.period import Instant
+from moorage.domain.period import Instant
 
 OPERATORS: Final = "operators"
 """What a role says to accept servers that an operator offers, whosever they are."""

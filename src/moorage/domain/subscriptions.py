@@ -6,19 +6,15 @@ cannot be delivered is tried again, and those after it wait; what is given up is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moorage.domain.effects import fact_id
-from moorage.domain.events import NAMED_ONLY, OPERATORS_ONLY, THRESHOLDS, matches
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.events import Event
-    from moorage.domain.period import Duration, Instant
+from moorage.domain.events import NAMED_ONLY, OPERATORS_ONLY, THRESHOLDS, Event, matches
+from moorage.domain.period import Duration, Instant
 
 
 class DeliveryState(StrEnum):

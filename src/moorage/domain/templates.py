@@ -10,18 +10,14 @@ declares its own parameters.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from moorage.domain.errors import InvalidDescription
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from moorage.domain.period import Instant
+from moorage.domain.period import Instant
 
 MAX_PARAMETERS: Final = 64
 MAX_TEXT: Final = 4_096
@@ -52,8 +48,8 @@ class Parameter:
     type: str = "string"
     default: object = None
     description: str = ""
-    least: float | None = None
-    most: float | None = None
+    least: int | float | None = None
+    most: int | float | None = None
     """Bounds of a number, or of a text's or list's length."""
     allowed: tuple[object, ...] = ()
     """Values to choose from; empty: any."""

@@ -14,15 +14,13 @@ same zone 2, otherwise 3. Hosts without a domain at a level share none there.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from moorage.domain.errors import InvalidDescription, UnknownName
 from moorage.domain.words import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 HOST: Final = "host"
 """The level of the hosts themselves, in every tree."""

@@ -6,21 +6,17 @@ priority, then by the time of entry; the store orders those of one instant.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from moorage.domain.ensembles import Ensemble
 from moorage.domain.errors import WrongState
-from moorage.domain.period import Period
+from moorage.domain.leases import Terms
+from moorage.domain.period import Duration, Instant, Period
 from moorage.domain.requests import Objective
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.ensembles import Ensemble
-    from moorage.domain.leases import Terms
-    from moorage.domain.period import Duration, Instant
 
 
 class EntryState(StrEnum):

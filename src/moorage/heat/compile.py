@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.describe import EnsembleDescription, read_role
-from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME, MemberName
+from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.member_names import MemberName
 from moorage.heat import typed_yaml
 from moorage.heat.environment import Environment, merge_environments, read_environment
 from moorage.heat.expand import ExpansionContext, Stack

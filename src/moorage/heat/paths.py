@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

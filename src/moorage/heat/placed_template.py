@@ -43,7 +43,7 @@ from moorage.heat.template_writer import Binding, DecisionWriter, with_decided
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.heat.compile import CompiledTemplate, Source
     from moorage.heat.template_writer import TemplateDecision
 

@@ -16,7 +16,7 @@ from moorage.heat.paths import Path
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.heat.expanded_template import Server
 
 

@@ -29,7 +29,7 @@ from moorage.heat.versions import HOT, VERSIONS
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.heat.member_names import Name, Naming, ServerName
 
 

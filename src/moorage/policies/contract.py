@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.primitives import Primitive

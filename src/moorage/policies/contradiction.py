@@ -21,7 +21,8 @@ from moorage.policies.static_check import contradictory
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.ensembles import PolicyStatement, Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.topology import Topology
     from moorage.policies.rules import PolicyRule
 

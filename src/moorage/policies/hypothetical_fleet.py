@@ -15,7 +15,7 @@ from moorage.domain.topology import DEFAULT_TREE, HOST, OWN_LEVELS, SERVER, Leve
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.placement import Occupant
 
 DEFAULT_LEVELS: Final = ("region", "zone", "row", "rack")

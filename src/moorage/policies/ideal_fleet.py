@@ -15,7 +15,7 @@ from moorage.domain.topology import HOST, Level, Topology
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.placement import Occupant
 
 LEVEL_ORDER: Final = (

@@ -21,7 +21,7 @@ from moorage.policies.primitives import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.topology import Level
     from moorage.policies.ideal_fleet import IdealFleet
     from moorage.policies.primitives import Primitive

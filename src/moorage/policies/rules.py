@@ -11,7 +11,8 @@ from moorage.policies.registry import parse
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.ensembles import PolicyStatement, Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.placement import PolicyView
     from moorage.policies.contract import Edge, Policy
     from moorage.policies.primitives import Primitive

@@ -24,7 +24,8 @@ from moorage.policies.rules import PolicyRule, rules_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.ensembles import PolicyStatement, Role
+    from moorage.domain.member_names import MemberName
     from moorage.policies.contract import Edge
 
 FAN_OUT: Final = 16

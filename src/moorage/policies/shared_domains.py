@@ -13,7 +13,7 @@ from moorage.policies.primitives import Apart, AtLeastDomains, AtMost, AtMostTog
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.policies.primitives import Primitive, SameDomain
 
 Counted: TypeAlias = AtMost | AtMostTogether | AtLeastDomains | Apart

@@ -17,7 +17,7 @@ from moorage.domain.words import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.policies.contract import Edge
 
 MEMBERS: Final = "members"

@@ -18,7 +18,8 @@ from moorage.policies.shared_domains import JoinedMembers, others_too_few
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.ensembles import Role
+    from moorage.domain.member_names import MemberName
     from moorage.policies.primitives import Primitive
     from moorage.policies.rules import PolicyRule
 

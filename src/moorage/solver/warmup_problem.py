@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.requests import Objective
 from moorage.engine.joint.problem import Problem
 

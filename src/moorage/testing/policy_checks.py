@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 
-from moorage.domain.ensembles import MemberName, PolicyStatement
+from moorage.domain.ensembles import PolicyStatement
+from moorage.domain.member_names import MemberName
 from moorage.domain.placement import Occupant, Placement
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.joint.cost import excess

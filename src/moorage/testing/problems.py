@@ -17,11 +17,11 @@ from moorage.domain.ensembles import (
     EXCLUDING,
     ISOLATING,
     MemberKind,
-    MemberName,
     PolicyStatement,
     Role,
     Selector,
 )
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.requests import EnsembleRequest, Objective

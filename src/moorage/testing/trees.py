@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberKind, MemberName, Role
+from moorage.domain.ensembles import MemberKind, Role
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.providers import SHARING_TRAIT, Inventory, ResourceProvider
 from moorage.domain.request_groups import Group

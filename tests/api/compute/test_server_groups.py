@@ -10,7 +10,7 @@ import pytest
 from falcon.testing import TestClient
 
 from moorage.api.compute import create_app
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
 from moorage.usecases.ports import Caller

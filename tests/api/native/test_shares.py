@@ -19,8 +19,8 @@ from tests.api.native.shops import (
     placed,
 )
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import ConsentMissing, NotFound
+from moorage.domain.member_names import MemberName
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.claims.claim import SecondDescription
 from moorage.usecases.claims.claim import claim as claim_place

@@ -18,7 +18,7 @@ from benchmarks.joint.checker import faults
 from benchmarks.joint.draft import Instance
 from benchmarks.joint.families import SETS
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.placement import Place
 
 HOSTS = 200

@@ -7,7 +7,8 @@ import pytest
 from benchmarks.joint.checker import faults, hops
 from benchmarks.joint.fleet import Fleet
 
-from moorage.domain.ensembles import MemberName, PolicyStatement, Role, Selector
+from moorage.domain.ensembles import PolicyStatement, Role, Selector
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.requests import EnsembleRequest
 from moorage.policies import discover

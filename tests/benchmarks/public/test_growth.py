@@ -5,7 +5,7 @@ from benchmarks.public.admission import PEERS
 from benchmarks.public.applications import Instance, Shape, fleet_for, made, peak
 from benchmarks.public.growth import BEFORE, HOUR, Alone, Change, history, measure, replay, ways
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 
 PLAIN = Shape(gpu_host=False, vcpu=96, memory=1024, gpus=0, most=1)
 ENDLESS, BEGINNING = float("inf"), float("-inf")

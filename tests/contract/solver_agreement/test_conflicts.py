@@ -12,8 +12,8 @@ from types import MappingProxyType
 import pytest
 from hypothesis import settings
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.explain import Element, EnsembleChange, Stage
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
 from moorage.engine.explain.conflicts import any_placement

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from tests.engine.test_devices import Givers, Oracle
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
 from moorage.engine.joint.alternatives import constant_cost

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from tests.scenarios.processes.conftest import eventually
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.domain.requests import Objective
 from moorage.domain.search_progress import SearchProgress, listening

@@ -12,7 +12,6 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.decisions import DecisionState
 from moorage.domain.effects import EffectKind, EffectState
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import (
     Contradiction,
     Infeasible,
@@ -25,6 +24,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeaseState
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import DAY, HOUR, MINUTE, Period
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim

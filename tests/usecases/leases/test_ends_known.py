@@ -11,7 +11,7 @@ from tests.usecases.leases.test_told_ends import events
 
 from moorage.domain.describe import read_ensemble
 from moorage.domain.effects import EffectKind, EffectState
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, HOUR, MINUTE, format_instant
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim

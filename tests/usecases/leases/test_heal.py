@@ -19,10 +19,10 @@ from moorage.domain.changes import (
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import DecisionState
 from moorage.domain.effects import EffectKind
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import ConcurrentUpdate, Infeasible, WrongState
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import Lease, reservation_class
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, MINUTE, Duration
 from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT

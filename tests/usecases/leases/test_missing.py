@@ -14,9 +14,9 @@ from moorage.domain.changes import (
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import WrongState
 from moorage.domain.leases import reservation_class
+from moorage.domain.member_names import MemberName
 from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim

@@ -8,7 +8,7 @@ from tests.usecases.leases.conftest import World, described, named
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.effects import EffectKind
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, HOUR, MINUTE, format_instant
 from moorage.domain.tickets import ticket_class
 from moorage.domain.virtual_classes import PREEMPTIBLE

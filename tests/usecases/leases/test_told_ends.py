@@ -8,8 +8,8 @@ from tests.usecases.leases.conftest import World, named
 from tests.usecases.leases.test_outside import Heard, of, work
 
 from moorage.domain.effects import EffectKind
-from moorage.domain.ensembles import MemberName
 from moorage.domain.events import BEGINNING, EVERYTHING, Event
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, MINUTE, format_instant
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim

@@ -8,8 +8,8 @@ from tests.usecases.leases.conftest import World, named
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import Claim
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import CapacityExceeded
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, MINUTE
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim

@@ -15,9 +15,9 @@ from tests.usecases.leases.test_ends_known import offered
 from moorage.domain.changes import Changeset, Committed, DeleteAllocations, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Infeasible
 from moorage.domain.leases import LeaseState, Terms
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, Period
 from moorage.domain.waitlist import EntryState
 from moorage.testing.service import OTHER, TENANT

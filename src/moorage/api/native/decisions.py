@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.decisions import Claim, Decision, Solve
-    from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.leases import Lease
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.domain.tickets import TicketFlavor

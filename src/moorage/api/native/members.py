@@ -39,7 +39,8 @@ from moorage.wire import members as wire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.member_names import MemberName
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.preemption.stay_ends import StayEnd

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moorage.domain.describe import EnsembleDescription, read_ensemble
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.idempotency import record_id
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import parse_duration, parse_instant
 from moorage.domain.requests import Objective
 from moorage.usecases.decide.request import RequestIdentity

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.explain import Element, Fact
+from moorage.domain.member_names import MemberName
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.engine.explain.conflict_classes import groups_key
 from moorage.engine.explain.domain_facts import domains_with_too_little, domains_without_room

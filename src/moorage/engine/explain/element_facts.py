@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.ensembles import Role
     from moorage.domain.explain import Element
+    from moorage.domain.member_names import MemberName
     from moorage.engine.explain.conflict_facts import Binding
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex

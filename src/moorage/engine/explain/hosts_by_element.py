@@ -21,7 +21,7 @@ from moorage.engine.explain.member_hosts import UsableHosts, described
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
 
 _MEETING: Final = {
     RESOURCES: "with room for one",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberKind, MemberName
+from moorage.domain.ensembles import MemberKind
+from moorage.domain.member_names import MemberName
 from moorage.engine.joint.alternatives import CHOICES, role_described
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.policies.primitives import NeverOn, OnlyOn

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.domain import deadline
 from moorage.domain.disclosure import EXACT
-from moorage.domain.ensembles import MemberName
 from moorage.domain.explain import EnsembleChange
+from moorage.domain.member_names import MemberName
 from moorage.engine.explain.elements import (
     AGGREGATES,
     CLOSED,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Level
 from moorage.policies.primitives import Apart, AtMost, Near, NeverOn, OnlyOn

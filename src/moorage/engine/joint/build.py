@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.ensembles import Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Level
     from moorage.engine.joint.alternatives import Alternatives

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.topology import Level
     from moorage.engine.joint.problem import Problem
     from moorage.policies.primitives import Cut, Primitive

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moorage.domain.ensembles import CREATION, MemberName, Phase, PolicyStatement, Role, Selector
+from moorage.domain.ensembles import CREATION, Phase, PolicyStatement, Role, Selector
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.request_groups import Group, GroupKind

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.placement import Occupant
     from moorage.domain.topology import Level, Topology
     from moorage.engine.joint.terrain import Terrain

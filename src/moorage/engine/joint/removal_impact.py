@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.ensembles import Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.topology import Level
     from moorage.engine.joint.policy_view import TerrainView
     from moorage.policies.contract import Edge

@@ -22,7 +22,8 @@ from moorage.policies.rules import edges_among
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.ensembles import Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.placement import Placement
     from moorage.policies.rules import PolicyRule
 

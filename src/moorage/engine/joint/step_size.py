@@ -32,7 +32,7 @@ from moorage.policies.primitives import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.topology import Level
     from moorage.engine.joint.build import BuiltProblem
     from moorage.policies.primitives import Primitive

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.engine.devices.proof import Proof
     from moorage.engine.devices.slot_requirements import RoleRequirements
     from moorage.engine.joint.build import BuiltProblem

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.engine.joint.problem import Problem
 from moorage.engine.joint.terrain import MOST_FREE

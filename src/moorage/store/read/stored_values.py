@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.backend import Backend
     from moorage.store.database.session import Rows, Session
-    from moorage.store.values.codec import Shape
+    from moorage.store.values.stored_bodies import StoredBody
     from moorage.usecases.ports import Clock
 
     T = TypeVar("T")
@@ -44,7 +44,7 @@ class Reader:
         """What one statement finds."""
         return self._backend.ask((statement, given))[0]
 
-    def _one(self, table: Table, kind: str, shape: Shape[T], id_: str) -> T:
+    def _one(self, table: Table, kind: str, shape: StoredBody[T], id_: str) -> T:
         """The value of an id.
 
         Raises:
@@ -55,14 +55,14 @@ class Reader:
             raise NotFound(kind, id_)
         return shape.decode(body) if len(body) > _LONG else _decoded(shape, body)
 
-    def _every(self, shape: Shape[T], wanted: Select[Any], **given: object) -> Sequence[T]:
+    def _every(self, shape: StoredBody[T], wanted: Select[Any], **given: object) -> Sequence[T]:
         """The values of all these bodies."""
         return [shape.decode(body) for body in self._ask(wanted, **given).scalars()]
 
     def _listed(
         self,
         table: Table,
-        shape: Shape[T],
+        shape: StoredBody[T],
         wanted: Select[Any],
         page: Page = WHOLE_LEDGER,
         *,
@@ -80,7 +80,7 @@ class Reader:
 
 
 @lru_cache(maxsize=_BODIES)
-def _decoded(shape: Shape[T], body: str) -> T:
+def _decoded(shape: StoredBody[T], body: str) -> T:
     """Values are frozen: who reads the same text again gets the same value."""
     return shape.decode(body)
 

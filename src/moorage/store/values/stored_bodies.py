@@ -1,353 +1,202 @@
-"""The JSON codec of each stored record; see `codec`."""
+"""The stored form of each record: its class, as msgspec writes and reads it.
+
+A class of the domain as JSON: dataclasses and mappings are objects, sets and tuples arrays,
+enumerations their values, and a member's name is its text, also as a key. A field that a later
+version added takes its default; one that is gone is passed over. What versions before ADR-0051
+wrote is read by `_renewed`.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Generic, TypeVar
 
-from moorage.domain import request_mix
-from moorage.domain.bookings import Binding
-from moorage.domain.capacity_windows import CapacityWindow, WindowKind
-from moorage.domain.decisions import (
-    Claim,
-    ClaimState,
-    Decision,
-    DecisionState,
-    PolicyStatus,
-    Solve,
-    SolveEnd,
-)
-from moorage.domain.effects import Effect, EffectKind, EffectState
-from moorage.domain.ensembles import (
-    Ensemble,
-    Member,
-    MemberName,
-    OnViolation,
-    Phase,
-    PolicyStatement,
-    Role,
-    Selector,
-    SizeChange,
-)
-from moorage.domain.events import Event
-from moorage.domain.explain import (
-    Conflict,
-    Element,
-    EnsembleChange,
-    Explanation,
-    Largest,
-    Relaxation,
-    Stage,
-    Window,
-)
+import msgspec
+from msgspec import inspect
+
+from moorage.domain.capacity_windows import CapacityWindow
+from moorage.domain.decisions import Claim, Decision
+from moorage.domain.effects import Effect
+from moorage.domain.ensembles import Ensemble
+from moorage.domain.explain import Explanation
 from moorage.domain.flavors import Flavor
-from moorage.domain.leases import (
-    Lease,
-    LeaseOutcome,
-    LeaseState,
-    Occurrence,
-    Reservation,
-    Terms,
-    Yielding,
-)
-from moorage.domain.nova_servers import FlavorSize, NovaServer, ServerOptions
-from moorage.domain.offers import Offer, OfferState
-from moorage.domain.period import Period
-from moorage.domain.placement import Place
-from moorage.domain.quotas import Quota, QuotaName
-from moorage.domain.recurrence import Recurrence, RecurrenceRule, parse_every
-from moorage.domain.request_groups import Group, GroupKind
-from moorage.domain.request_mix import RoomTaken, ShapeTaken, StatedMix, StatedShape
-from moorage.domain.requests import Objective
-from moorage.domain.reservables import Reservable, ReservableKind
-from moorage.domain.series import Series, SkippedOccurrence
+from moorage.domain.leases import Lease
+from moorage.domain.member_names import MemberName
+from moorage.domain.quotas import Quota
+from moorage.domain.recurrence import RecurrenceRule, parse_every
+from moorage.domain.request_mix import StatedMix
+from moorage.domain.reservables import Reservable
+from moorage.domain.series import Series
 from moorage.domain.server_providers import ServerProvider
-from moorage.domain.shares import Share, ShareState
-from moorage.domain.subscriptions import (
-    DeadLetter,
-    LeaseEdge,
-    Subscription,
-    SubscriptionFilter,
-    Threshold,
-)
-from moorage.domain.templates import Parameter, Template, TemplateFormat
+from moorage.domain.subscriptions import DeadLetter, Subscription
+from moorage.domain.templates import Template
 from moorage.domain.topology import Domain, Topology
-from moorage.domain.waitlist import EntryState, Estimate, WaitlistEntry, WaitsFor
-from moorage.store.values.codec import (
-    FREE,
-    PLAIN,
-    VALUE,
-    Shape,
-    choice,
-    each,
-    optional,
-    record,
-    table,
-    unordered,
-    unstored,
-)
+from moorage.domain.waitlist import WaitlistEntry
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-_NAMES: Final = unordered(PLAIN)
-_AMOUNTS: Final = table(PLAIN)
-_MEMBER_NAME: Final[Shape[MemberName]] = Shape(
-    lambda name: [name.role, name.index], lambda plain: MemberName(plain[0], plain[1])
-)
-_PERIOD: Final[Shape[Period]] = Shape(
-    lambda period: [period.start, period.end], lambda plain: Period(plain[0], plain[1])
-)
-
-_GROUPS: Final = each(
-    record(
-        Group,
-        resources=_AMOUNTS,
-        kind=choice(GroupKind),
-        required=each(_NAMES),
-        forbidden=_NAMES,
-        member_of=each(_NAMES),
-    )
-)
-_SIZE: Final = record(FlavorSize)
-
-_MEMBERS: Final = each(record(Member, name=_MEMBER_NAME))
+T = TypeVar("T")
 
 
-def _role(alternatives: Shape[tuple[Role, ...]]) -> Shape[Role]:
-    """A role; those of its alternatives have none themselves."""
-    return record(
-        Role,
-        alternatives=alternatives,
-        resources=_AMOUNTS,
-        required=each(_NAMES),
-        forbidden=_NAMES,
-        member_of=each(_NAMES),
-        tags=_NAMES,
-        groups=_GROUPS,
-        same_subtree=each(_NAMES),
-        root_required=_NAMES,
-        servers_of=_NAMES,
-        nova_server=optional(
-            record(
-                NovaServer,
-                size=_SIZE,
-                extra_specs=table(PLAIN),
-                image_properties=optional(table(PLAIN)),
-            )
-        ),
-        server=optional(
-            record(
-                ServerOptions,
-                networks=each(PLAIN),
-                security_groups=each(PLAIN),
-                metadata=table(PLAIN),
-            )
-        ),
-        host_checks=each(PLAIN),
-        share=optional(record(Share, state=choice(ShareState))),
-    )
+def _plain(value: object) -> object:
+    """What msgspec does not know, as what it knows."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, MemberName):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no stored form")
 
 
-ENSEMBLE: Final = record(
-    Ensemble,
-    roles=each(_role(each(_role(each(PLAIN))))),
-    members=_MEMBERS,
-    policies=each(
-        record(
-            PolicyStatement,
-            members=each(record(Selector, member=optional(_MEMBER_NAME))),
-            phases=unordered(choice(Phase)),
-            parameters=FREE,
-            on_violation=optional(choice(OnViolation)),
-            path=unstored(""),
-        )
-    ),
-    metadata=table(PLAIN),
-    additions=each(each(PLAIN)),
-    template=optional(each(PLAIN)),
-    paths=optional(table(PLAIN)),
-    scaling=table(each(PLAIN)),
-    headroom=_MEMBERS,
-    references=unstored(MappingProxyType({})),
-    size_changes=each(record(SizeChange, members=_MEMBERS)),
-)
+def _domain_value(cls: type, plain: Any) -> object:  # noqa: ANN401 - any JSON
+    """The reverse of `_plain`."""
+    if cls is object:  # as a caller wrote it
+        return plain
+    if not isinstance(plain, str):
+        raise TypeError(f"{cls.__name__} is stored as text")
+    role, _, index = plain.rpartition("[")
+    return MemberName(role, int(index[:-1]))
 
 
-def _dump_asked(asked: request_mix.Shape) -> list[Any]:
-    return [asked.resources, asked.required, asked.forbidden, [*map(_dump_asked, asked.groups)]]
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_plain)
 
 
-def _load_asked(plain: Sequence[Any]) -> request_mix.Shape:
-    resources, required, forbidden, groups = plain
-    return request_mix.Shape(
-        tuple((name, amount) for name, amount in resources),
-        tuple(map(tuple, required)),
-        tuple(forbidden),
-        tuple(map(_load_asked, groups)),
-    )
+def _same(value: T) -> T:
+    return value
 
 
-_ASKED: Final[Shape[request_mix.Shape]] = Shape(_dump_asked, _load_asked)
+class StoredBody(Generic[T]):
+    """The stored form of one class."""
 
-_ROOM_TAKEN: Final = record(RoomTaken, most=each(record(ShapeTaken, shape=_ASKED)))
+    def __init__(self, cls: type[T], stored: Callable[[T], T] = _same) -> None:
+        """`stored` leaves out what is not stored with a record."""
+        self._cls = cls
+        self._stored = stored
+        self._decoder = msgspec.json.Decoder(cls, dec_hook=_domain_value)
 
-DECISION: Final = record(
-    Decision,
-    state=choice(DecisionState),
-    period=_PERIOD,
-    objective=choice(Objective),
-    solve=record(Solve, ended=choice(SolveEnd), room=optional(_ROOM_TAKEN)),
-    places=table(record(Place, allocations=table(_AMOUNTS), groups=table(PLAIN)), key=_MEMBER_NAME),
-    policies=each(record(PolicyStatus)),
-    max_additional=table(PLAIN),
-    steps=table(PLAIN),
-    at_least=_NAMES,
-    endings=table(PLAIN, key=_MEMBER_NAME),
-    away=each(_MEMBER_NAME),
-    withdrawn=each(_MEMBER_NAME),
-)
+    def encode(self, value: T) -> str:
+        """The value as JSON text."""
+        return _ENCODER.encode(self._stored(value)).decode()
 
-CLAIM: Final = record(
-    Claim,
-    member=_MEMBER_NAME,
-    state=choice(ClaimState),
-    description=FREE,
-    resources=table(PLAIN),
-)
+    def decode(self, text: str) -> T:
+        """The value of a text that this or an earlier version stored.
 
-_TERMS: Final = record(Terms, period=_PERIOD, before_start=unordered(choice(Yielding)))
-
-LEASE: Final = record(
-    Lease,
-    terms=_TERMS,
-    state=choice(LeaseState),
-    outcome=optional(choice(LeaseOutcome)),
-    reservations=each(record(Reservation)),
-    binding=choice(Binding),
-    actions=table(each(PLAIN)),
-    annotations=FREE,
-    proposal=FREE,
-    offer=optional(record(Offer, state=choice(OfferState))),
-    occurrence=optional(record(Occurrence)),
-)
-
-_EVERY: Final[Shape[RecurrenceRule]] = Shape(str, parse_every)
-_WALL: Final[Shape[datetime]] = Shape(datetime.isoformat, datetime.fromisoformat)
-
-SERIES: Final = record(
-    Series,
-    recurrence=record(Recurrence, start=_WALL, every=_EVERY),
-    terms=_TERMS,
-    model=ENSEMBLE,
-    left_out=each(record(SkippedOccurrence)),
-    actions=table(each(PLAIN)),
-    objective=choice(Objective),
-)
-
-ENTRY: Final = record(
-    WaitlistEntry,
-    terms=_TERMS,
-    ensemble=optional(ENSEMBLE),
-    classes=_NAMES,
-    roles=_NAMES,
-    actions=table(each(PLAIN)),
-    annotations=FREE,
-    objective=choice(Objective),
-    state=choice(EntryState),
-    waits_for=choice(WaitsFor),
-    estimate=optional(record(Estimate)),
-)
-
-EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)
-
-RESERVABLE: Final = record(Reservable, kind=choice(ReservableKind), properties=table(PLAIN))
-
-QUOTA: Final = record(Quota, limits=table(PLAIN, key=choice(QuotaName)))
-
-EVENT_BODY: Final = FREE
-
-EVENT: Final = record(Event, body=EVENT_BODY)
-
-SUBSCRIPTION: Final = record(
-    Subscription,
-    wants=record(SubscriptionFilter, types=each(PLAIN)),
-    threshold=record(Threshold, edge=choice(LeaseEdge)),
-    standing=FREE,
-)
-
-DEAD_LETTER: Final = record(DeadLetter, event=EVENT)
-
-CAPACITY_WINDOW: Final = record(
-    CapacityWindow, kind=choice(WindowKind), hosts=each(PLAIN), period=_PERIOD
-)
-
-SERVER_PROVIDER: Final = record(ServerProvider, shared_with=optional(unordered(PLAIN)))
-
-TEMPLATE: Final = record(
-    Template,
-    format=choice(TemplateFormat),
-    source=FREE,
-    parameters=each(record(Parameter, default=VALUE, allowed=each(VALUE))),
-)
-
-EXPLANATION: Final = record(
-    Explanation,
-    stage=choice(Stage),
-    conflicts=each(
-        record(
-            Conflict,
-            elements=each(record(Element)),
-            needs=each(PLAIN),
-            facts=each(each(PLAIN)),
-            exact_needs=each(PLAIN),
-        )
-    ),
-    relaxations=each(record(Relaxation, change=record(EnsembleChange, before=VALUE, after=VALUE))),
-    rejected=table(PLAIN),
-    earliest=optional(record(Window)),
-    largest=optional(record(Largest)),
-    zones=each(PLAIN),
-)
-
-FLAVOR: Final = record(
-    Flavor,
-    resources=_AMOUNTS,
-    required=each(_NAMES),
-    forbidden=_NAMES,
-    extra_specs=table(PLAIN),
-    size=optional(_SIZE),
-    root_required=_NAMES,
-    groups=_GROUPS,
-    host_checks=each(PLAIN),
-)
+        Raises:
+            msgspec.ValidationError: the text is of no version.
+        """
+        try:
+            return self._decoder.decode(text)
+        except msgspec.ValidationError:
+            plain = _renewed(msgspec.json.decode(text), inspect.type_info(self._cls))
+            return self._decoder.decode(msgspec.json.encode(plain))
 
 
-STATED_MIX: Final = record(
-    StatedMix, shapes=each(record(StatedShape, shape=_ASKED, flavors=each(PLAIN)))
-)
+def _renewed(plain: Any, kind: inspect.Type) -> Any:  # noqa: ANN401, PLR0911 - any JSON, by its type
+    """A value of the form before ADR-0051 in today's.
 
-_PAIR: Final[Shape[tuple[str, str]]] = Shape(list, lambda plain: (plain[0], plain[1]))
+    Mappings were arrays of pairs; periods and names of members arrays of their fields; a rule of
+    recurrence its text; and a field that is not stored null.
+    """
+    match kind:
+        case inspect.UnionType(types):
+            [kind] = [one for one in types if not isinstance(one, inspect.NoneType)]
+            return None if plain is None else _renewed(plain, kind)
+        case inspect.CustomType(cls) if cls is MemberName and isinstance(plain, list):
+            return str(MemberName(*plain))
+        case inspect.DataclassType(cls, fields) if plain is not None:
+            if cls is RecurrenceRule and isinstance(plain, str):
+                return msgspec.to_builtins(parse_every(plain))
+            if isinstance(plain, list):
+                plain = dict(zip((one.name for one in fields), plain, strict=False))
+            kinds = {one.name: one.type for one in fields}
+            return {
+                name: _renewed(value, kinds[name])
+                for name, value in plain.items()
+                if name in kinds and not (value is None and _needs_value(kinds[name]))
+            }
+        case inspect.DictType(key, value):
+            pairs = plain if isinstance(plain, list) else plain.items()
+            return {_renewed(name, key): _renewed(one, value) for name, one in pairs}
+        case inspect.TupleType(items):
+            return [_renewed(one, item) for one, item in zip(plain, items, strict=True)]
+        case inspect.VarTupleType(item) | inspect.FrozenSetType(item):
+            return [_renewed(one, item) for one in plain]
+        case _:
+            return plain
 
 
-def _dump_topology(topology: Topology) -> dict[str, Any]:
-    return {
-        "levels": table(each(PLAIN)).dump(topology.levels),
-        "domains": [_DOMAIN.dump(one) for one in topology.domains.values()],
-        "attachments": table(PLAIN, key=_PAIR).dump(topology.attachments),
-    }
+def _needs_value(kind: inspect.Type) -> bool:
+    """Whether None is no value of the type."""
+    if isinstance(kind, inspect.UnionType):
+        return not kind.includes_none
+    return kind != inspect.CustomType(object)
 
 
-def _load_topology(plain: Mapping[str, Any]) -> Topology:
-    domains = [_DOMAIN.load(one) for one in plain["domains"]]
-    return Topology(
-        levels=dict(table(each(PLAIN)).load(plain["levels"])),
-        domains={(one.tree, one.name): one for one in domains},
-        attachments=dict(table(PLAIN, key=_PAIR).load(plain["attachments"])),
-    )
+def _without_request(ensemble: Ensemble) -> Ensemble:
+    """An ensemble without what belongs to the request that described it, or is stored elsewhere."""
+    policies = ensemble.policies
+    if any(one.path for one in policies):
+        policies = tuple(replace(one, path="") for one in policies)
+    elif not ensemble.references:
+        return ensemble
+    return replace(ensemble, policies=policies, references=MappingProxyType({}))
 
 
-_DOMAIN: Final = record(Domain)
+def _series_stored(series: Series) -> Series:
+    """A series whose model is stored as ensembles are."""
+    return replace(series, model=_without_request(series.model))
 
-TOPOLOGY: Final[Shape[Topology]] = Shape(_dump_topology, _load_topology)
+
+def _entry_stored(entry: WaitlistEntry) -> WaitlistEntry:
+    """A waitlist entry whose ensemble is stored as ensembles are."""
+    ensemble = entry.ensemble
+    return entry if ensemble is None else replace(entry, ensemble=_without_request(ensemble))
+
+
+ENSEMBLE: Final = StoredBody(Ensemble, _without_request)
+DECISION: Final = StoredBody(Decision)
+CLAIM: Final = StoredBody(Claim)
+LEASE: Final = StoredBody(Lease)
+SERIES: Final = StoredBody(Series, _series_stored)
+ENTRY: Final = StoredBody(WaitlistEntry, _entry_stored)
+EFFECT: Final = StoredBody(Effect)
+RESERVABLE: Final = StoredBody(Reservable)
+QUOTA: Final = StoredBody(Quota)
+EVENT_BODY: Final = StoredBody[Mapping[str, object]](dict[str, object])
+SUBSCRIPTION: Final = StoredBody(Subscription)
+DEAD_LETTER: Final = StoredBody(DeadLetter)
+CAPACITY_WINDOW: Final = StoredBody(CapacityWindow)
+SERVER_PROVIDER: Final = StoredBody(ServerProvider)
+TEMPLATE: Final = StoredBody(Template)
+EXPLANATION: Final = StoredBody(Explanation)
+FLAVOR: Final = StoredBody(Flavor)
+STATED_MIX: Final = StoredBody(StatedMix)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredTopology:
+    """A topology; JSON has no keys of two parts."""
+
+    levels: Mapping[str, tuple[str, ...]]
+    domains: tuple[Domain, ...]
+    attachments: tuple[tuple[tuple[str, str], str], ...]
+
+
+class _TopologyBody:
+    """The stored form of topologies."""
+
+    _body: Final = StoredBody(_StoredTopology)
+
+    def encode(self, topology: Topology) -> str:
+        """The topology as JSON text."""
+        domains = tuple(topology.domains.values())
+        attachments = tuple(topology.attachments.items())
+        return self._body.encode(_StoredTopology(topology.levels, domains, attachments))
+
+    def decode(self, text: str) -> Topology:
+        """The topology of a text."""
+        stored = self._body.decode(text)
+        domains = {(one.tree, one.name): one for one in stored.domains}
+        return Topology(stored.levels, domains, dict(stored.attachments))
+
+
+TOPOLOGY: Final = _TopologyBody()

@@ -6,8 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import Member, MemberName
+from moorage.domain.ensembles import Member
 from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.domain.placement import Place
 from moorage.domain.requests import Objective

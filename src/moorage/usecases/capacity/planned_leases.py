@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot

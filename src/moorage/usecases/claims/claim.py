@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration
     from moorage.domain.placement import Place
     from moorage.engine.state.snapshot import Snapshot

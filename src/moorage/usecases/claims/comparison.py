@@ -27,8 +27,9 @@ from moorage.usecases.shared.role_resolution import find_flavor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.ensembles import Role
     from moorage.domain.flavors import Flavor
+    from moorage.domain.member_names import MemberName
     from moorage.domain.nova.server_request import NovaRules, ServerRequest
     from moorage.domain.request_groups import Group
     from moorage.domain.resources import Amounts

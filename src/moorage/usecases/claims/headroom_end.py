@@ -10,7 +10,8 @@ from moorage.usecases.decide.member_places import locate_members
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.usecases.ports import Store
 

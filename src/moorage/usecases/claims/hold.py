@@ -29,7 +29,8 @@ from moorage.usecases.shared.ticket_flavors import flavor_deletion
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment

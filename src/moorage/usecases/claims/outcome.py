@@ -71,7 +71,8 @@ from moorage.usecases.shared.role_access import check_unshared
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store

@@ -59,8 +59,9 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, Changeset, Committed
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.leases import Lease
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.domain.resources import Amounts

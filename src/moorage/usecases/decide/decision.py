@@ -20,7 +20,8 @@ from moorage.usecases.shared.quotas import held_limit
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
     from moorage.domain.request_mix import RoomTaken

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change, Changeset, Committed
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.attempt import Attempt
     from moorage.usecases.decide.environment import DecideEnvironment

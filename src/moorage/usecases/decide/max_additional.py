@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.describe import has_sides
-from moorage.domain.ensembles import MemberName, MemberSelection
+from moorage.domain.ensembles import MemberSelection
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import any_placement
 from moorage.engine.joint.build import build_on_terrain

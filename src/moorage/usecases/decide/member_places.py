@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant, Period
     from moorage.engine.state.snapshot import Snapshot
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration, Instant, Period
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.ensembles import MemberName
     from moorage.domain.flavors import Flavor
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import BuiltProblem

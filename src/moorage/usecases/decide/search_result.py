@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant, Period
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.domain.decisions import PolicyStatus
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.placement import Place
     from moorage.engine.joint.build import BuiltProblem

@@ -21,7 +21,8 @@ from moorage.usecases.decide.member_places import hosts_occupied
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.rules import PolicyRule
     from moorage.usecases.decide.solution import VerifiedPlacement

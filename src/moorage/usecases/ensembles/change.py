@@ -13,9 +13,9 @@ from moorage.domain import plain_values
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
 from moorage.domain.describe import read_role, read_statement
 from moorage.domain.describe_nested import flattened
-from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.errors import InUse, InvalidDescription
 from moorage.domain.leases import LeaseState
+from moorage.domain.member_names import MemberName
 from moorage.domain.words import counted
 from moorage.usecases.decide.loop import (
     DecisionFlow,
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.ensembles import Ensemble, Member, PolicyStatement
     from moorage.domain.leases import Lease
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment

@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset, PutEnsemble
-from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+from moorage.domain.ensembles import Ensemble, Member, Role
 from moorage.domain.errors import DuplicateName, Infeasible
+from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.quotas import QuotaName
 from moorage.domain.requests import Objective

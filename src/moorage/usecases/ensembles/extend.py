@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member, MemberName, SizeChange
+    from moorage.domain.ensembles import Ensemble, Member, SizeChange
+    from moorage.domain.member_names import MemberName
     from moorage.usecases.decide.request import SelectsMembers
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Ids

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import NOVA_SHORTHAND
 from moorage.domain.describe_members import RoleDescription
-from moorage.domain.ensembles import ROLE_NAME, TAGGED, Ensemble, Member, MemberName
+from moorage.domain.ensembles import ROLE_NAME, TAGGED, Ensemble, Member
 from moorage.domain.errors import InvalidDescription, MoorageError, UnknownName
+from moorage.domain.member_names import MemberName
 from moorage.domain.plain_values import text
 from moorage.domain.references import REFERENCE
 from moorage.domain.resources import total

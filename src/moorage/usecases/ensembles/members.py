@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble, PutEvent
 from moorage.domain.derived_events import removed_member
 from moorage.domain.describe import read_role
-from moorage.domain.ensembles import Member, MemberName
+from moorage.domain.ensembles import Member
 from moorage.domain.errors import (
     ConcurrentUpdate,
     DescriptionMismatch,
@@ -22,6 +22,7 @@ from moorage.domain.errors import (
     StaleGeneration,
     WrongState,
 )
+from moorage.domain.member_names import MemberName
 from moorage.usecases.claims.comparison import RequestedServer, compare
 from moorage.usecases.decide.loop import DecisionFlow, run_decision
 from moorage.usecases.decide.member_places import (

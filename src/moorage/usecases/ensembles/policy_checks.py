@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.disclosure import Disclosure
-    from moorage.domain.ensembles import Ensemble, MemberName, Phase, PolicyStatement
+    from moorage.domain.ensembles import Ensemble, Phase, PolicyStatement
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
     from moorage.engine.state.snapshot import Snapshot

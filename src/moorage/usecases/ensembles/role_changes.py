@@ -24,7 +24,8 @@ from moorage.usecases.shared.role_resolution import resolve_role
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+    from moorage.domain.ensembles import Ensemble, Member, Role
+    from moorage.domain.member_names import MemberName
     from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.request_groups import Group
     from moorage.usecases.decide.member_places import MemberPlaces

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.member_names import MemberName
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.ensembles.create import new_members
 

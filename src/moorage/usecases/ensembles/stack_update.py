@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import MemberName, Selector
+from moorage.domain.ensembles import Selector
 from moorage.domain.errors import InUse
+from moorage.domain.member_names import MemberName
 from moorage.domain.refusal_commands import to_remove_member
 from moorage.domain.server_groups import IMPORTED
 from moorage.usecases.decide.member_places import (

@@ -69,7 +69,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.heat.compile import CompiledTemplate, Source
     from moorage.heat.expanded_template import UnplacedResource

@@ -11,7 +11,8 @@ from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.shared.access import own_ensemble
 
 if TYPE_CHECKING:
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller

@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease, Terms
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment

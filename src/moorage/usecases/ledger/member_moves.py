@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.changes import Change, Changeset, ReplaceAllocations
-    from moorage.domain.ensembles import Ensemble, MemberName, OnViolation, Role
+    from moorage.domain.ensembles import Ensemble, OnViolation, Role
+    from moorage.domain.member_names import MemberName
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change, Committed
     from moorage.domain.decisions import Decision
     from moorage.domain.effects import Effect
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.effects import Effect
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment

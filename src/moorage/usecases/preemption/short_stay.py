@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import ForcedEnd, Proposal

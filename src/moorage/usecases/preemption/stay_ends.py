@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import MemberName
     from moorage.domain.leases import Lease
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.usecases.ports import Store
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.ensembles import MemberName
     from moorage.domain.leases import Lease
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant, Period
     from moorage.domain.resources import Amounts
     from moorage.engine.joint.build import BuiltProblem

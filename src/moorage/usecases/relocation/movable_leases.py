@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import MemberName
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.engine.state.snapshot import Snapshot

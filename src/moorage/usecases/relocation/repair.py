@@ -60,9 +60,10 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName, PolicyStatement
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.explain import EnsembleChange
     from moorage.domain.leases import Lease, Reservation
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.environment import DecideEnvironment

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
     from moorage.engine.joint.build import BuiltProblem

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from moorage.domain.disclosure import Disclosure
 from moorage.domain.ensembles import MAX_MEMBERS, OnViolation
@@ -18,8 +17,6 @@ from moorage.domain.quotas import QuotaDefaults
 from moorage.domain.requests import Objective
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration, Instant
 
@@ -276,24 +273,15 @@ def _measured(ensemble: Ensemble) -> tuple[int, ...]:
 
 def _bytes(value: object) -> int:
     """The length of a value as JSON, in bytes of UTF-8."""
-    text = json.dumps(value, default=_plain, separators=(",", ":"), ensure_ascii=False)
-    return len(text.encode())
+    return len(_JSON.encode(value))
 
 
 def _plain(value: object) -> object:
-    """A domain value as a type that JSON has."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, frozenset):
-        return list(value)
-    assert dataclasses.is_dataclass(value), "descriptions consist of nothing else"
-    kind: Any = type(value)
-    return {name: getattr(value, name) for name in _field_names(kind)}
+    """A domain value as a type that msgspec knows."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-@cache
-def _field_names(kind: type[DataclassInstance]) -> tuple[str, ...]:
-    return tuple(one.name for one in dataclasses.fields(kind))
+_JSON: Final = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def too_long(
