@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.domain.describe import read_ensemble
-from moorage.domain.errors import Infeasible
+from moorage.domain.errors import Contradiction, Infeasible
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.decide.request import RequestIdentity
@@ -116,7 +116,7 @@ class Grown:
         ensemble, identity = self.path.removeprefix("/ensembles/"), RequestIdentity(env.ids.uuid())
         try:
             extend(env, OPERATOR, ensemble, asked, identity, dry_run=dry_run)
-        except Infeasible:
+        except (Contradiction, Infeasible):
             return False
         return True
 
