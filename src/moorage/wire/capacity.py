@@ -159,7 +159,8 @@ class Fit(Struct, frozen=True):
     step: Annotated[int, Meta(description="By how many at a time they can be added")]
     limited_by: list[Limit]
     quota_allows: int | None
-    """How many more the project may have."""
+    """How many more the project may have; null: without limit, or of a role of another project,
+    whose quota is not told."""
     window: Window
     computed_at: str
     revision: int

@@ -419,3 +419,12 @@ def test_an_offer_may_be_declined(offered: Shop) -> None:
     assert offered.revoke().status_code == 200
     assert offered.decide().status_code == 201, "without the members that were declined"
     assert set(offered.members()) == {"web[0]", "web[1]"}
+
+
+def test_how_many_fit_of_a_role_of_another_project_tells_nothing_of_quotas(placed: Shop) -> None:
+    fits = {}
+    for role in ("web", "db"):
+        body = {"fit": {"ensemble_id": placed.id, "role": role}}
+        fits[role] = placed.service.call("POST", "/capacity/fit", body).json["fit"]
+    assert fits["web"]["quota_allows"] > 0
+    assert fits["db"]["quota_allows"] is None

@@ -188,8 +188,59 @@ def test_what_an_operator_is_told_of_a_host_is_what_the_write_gets(make: Make) -
             reasons.add(told[host]["reason"])
             assert told[host]["reason"] in answer.text
     assert reasons
-    stranger = cloud.move(next(iter(anywhere)), str(uuid4()))
-    assert (stranger["allowed"], stranger["reason"]) == (True, None)
+    stranger = str(uuid4())
+    assert (
+        cloud.put({home: {"resources": WEB}}, stranger, consumer_generation=None).status_code < 300
+    )
+    told_of = cloud.move(next(iter(anywhere - {home})), stranger)
+    assert (told_of["allowed"], told_of["reason"]) == (True, None)
+
+
+def test_a_server_of_which_nothing_is_known_is_not_found(make: Make) -> None:
+    """A tenant is refused alike, whatever there is."""
+    cloud = make()
+    server, home = next(iter(cloud.servers("db").items()))
+    plain, unknown = str(uuid4()), str(uuid4())
+    assert cloud.put({home: {"resources": WEB}}, plain, consumer_generation=None).status_code == 204
+    tenant = {"X-Auth-Token": "bob:project-b", "X-Roles": "member"}
+
+    def asked(host: str, one: str, headers: dict[str, str]) -> Any:
+        return cloud.client.simulate_get(f"/v1/hosts/{host}/moves/{one}", headers=headers)
+
+    for one, status in ((server, 200), (plain, 200), (unknown, 404), ("nonsense", 404)):
+        answer = asked("h1", one, ADMIN)
+        assert answer.status_code == status
+    assert answer.json["errors"][0]["code"] == "ensemble.not_found"
+    refusals = {
+        asked(host, one, tenant).text[:200] for host in ("h1", "no") for one in (server, unknown)
+    }
+    assert len(refusals) == 1
+
+
+def test_a_presented_id_of_another_project_changes_nothing(make: Make) -> None:
+    cloud = make()
+    before = cloud.servers("db")
+    server, home = next(iter(before.items()))
+    ensemble = cloud.native("GET", "/ensembles")["ensembles"][0]
+    decision = cloud.native("GET", f"/ensembles/{ensemble['id']}")["ensemble"]["decision"]["id"]
+    for presented in (server, ensemble["id"], decision):
+        stranger = str(uuid4())
+        body = {
+            "allocations": {home: {"resources": WEB}},
+            "project_id": "project-b",
+            "user_id": "bob",
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        answer = cloud.client.simulate_put(
+            f"/placement/allocations/{stranger}",
+            json=body,
+            headers={**PLACEMENT, "X-Openstack-Request-Id": f"req-{presented}"},
+        )
+        assert answer.status_code == 204, answer.text
+        assert cloud.allocations(stranger)
+        assert cloud.servers("db") == before
+        cloud.post({stranger: {}})
 
 
 def test_by_setting_no_host_is_refused(make: Make) -> None:

@@ -77,7 +77,7 @@ class Fit:
     """See `AdditionalMembers`."""
     limited_by: tuple[LimitingFactor, ...]
     quota_allows: int | None
-    """How many more the project's quotas allow; None: without limit."""
+    """How many more the project's quotas allow; None: without limit, or not told."""
     window: Period
     snapshot: Snapshot
 
@@ -138,7 +138,7 @@ def fit_members(
         and (moving or not leases_may_move(env, snapshot, period, request.own_consumers)),
         step=room.step,
         limited_by=limiting_factors(env, grown, snapshot, left) if room.exact else (),
-        quota_allows=_quota(env, ensemble),
+        quota_allows=_quota(env, ensemble, role),
         window=period,
         snapshot=snapshot,
     )
@@ -232,11 +232,16 @@ def _with_moves(room: AdditionalMembers, count: int, *, exact: bool) -> Addition
     return AdditionalMembers(count, exact, step)
 
 
-def _quota(env: UseCaseEnvironment, ensemble: Ensemble) -> int:
-    """How many more members the limits and quotas of the project allow."""
-    limits = env.limits
-    held = held_limit(env, ensemble.project_id) - env.store.held(ensemble.project_id)
-    return max(min(limits.members - len(ensemble.members), held), 0)
+def _quota(env: UseCaseEnvironment, ensemble: Ensemble, role: Role) -> int | None:
+    """How many more members the limits and quotas of the project allow.
+
+    None for a role of another project, whose quota counts and is not told.
+    """
+    project = ensemble.project_id
+    if ensemble.project_of(role.name) != project:
+        return None
+    held = held_limit(env, project) - env.store.held(project)
+    return max(min(env.limits.members - len(ensemble.members), held), 0)
 
 
 def limiting_factors(

@@ -20,7 +20,7 @@ import numpy as np
 from moorage.domain.changes import PutEnsemble, PutEvent
 from moorage.domain.derived_events import misplaced_member
 from moorage.domain.ensembles import SETTLING, STANDING, Phase
-from moorage.domain.errors import WrongState
+from moorage.domain.errors import NotFound, WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.refusal_commands import to_see_places
 from moorage.domain.requests import Objective
@@ -128,12 +128,14 @@ def refused_move(env: UseCaseEnvironment, caller: Caller, host: str, server: str
 
     Raises:
         Forbidden: the caller is no operator.
-        NotFound: no such host.
+        NotFound: no such host, or no such server: nothing is booked for it, and it is no member's.
     """
     require_operator(caller)
     snapshot = env.store.snapshot()
     uuid = snapshot.uuids[host_named(snapshot, host)]
     there = bookings_of(snapshot, server)
+    if not there and not env.store.ensembles_of_server(server):
+        raise NotFound("server", server)
     if any(
         int(snapshot.root[snapshot.row_of[one.provider]]) == snapshot.row_of[uuid] for one in there
     ):
