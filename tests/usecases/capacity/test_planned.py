@@ -97,7 +97,7 @@ def test_one_that_has_no_other_place_refuses_it_and_says_when(service: Service) 
     (error,) = answer.json["errors"]
     assert error["code"] == "ensemble.would_break_lease"
     assert error["detail"] == (
-        f"{mine['id']} (needs 4 hosts one-per-host, 3 left)"
+        f"{mine['name']} {mine['id']} (needs 4 hosts one-per-host, 3 left)"
         "   earliest 24h window after 2026-11-24: 2026-11-27T18:00Z"
     )
     assert error["earliest"] == "2026-11-27T18:00:00Z"
@@ -105,6 +105,9 @@ def test_one_that_has_no_other_place_refuses_it_and_says_when(service: Service) 
     own = Caller("op", TENANT.project_id, OPERATOR.roles)
     detail = plan(service, "h4", caller=own, **DAY).json["errors"][0]["detail"]
     assert detail.startswith("L1 (needs 4 hosts")
+    today = {"start": "2026-11-21T10:00:00Z", "end": "2026-11-25T10:00:00Z"}
+    detail = plan(service, "h4", **today).json["errors"][0]["detail"]
+    assert "   earliest 96h window from now: 2026-11-27T18:00Z" in detail.replace("4d", "96h")
     assert service.store.capacity_windows() == []
     later = {"start": "2026-11-27T18:00:00Z", "end": "2026-11-28T18:00:00Z"}
     assert plan(service, "h4", **later).status_code == 201

@@ -8,6 +8,7 @@ with one unit, in the aggregate of its network.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,7 @@ from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from ipaddress import IPv4Address, IPv6Address
 
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
@@ -157,10 +159,12 @@ def offer_address(
     Raises:
         Forbidden: the caller is no operator.
         DuplicateName: the address is offered already.
-        InvalidDescription: a text is too long, or there are too many keys.
+        InvalidDescription: it is no IP address, a text is too long, or there are too many keys.
     """
     require_operator(caller)
     plain_values.text(text, "floating_ip_address", most=_LONGEST_ADDRESS)
+    if isinstance(_address_of(text), str):
+        raise InvalidDescription(f"{text!r} is no IP address", path="floating_ip_address")
     plain_values.text(network, "floating_network_id", most=_LONGEST_NETWORK)
     check_keys(more)
     check_values(more)
@@ -174,7 +178,7 @@ def offer_address(
         now,
         now,
     )
-    if any(one.name == text for one in addresses(env.store)):
+    if any(_address_of(one.name) == _address_of(text) for one in addresses(env.store)):
         raise DuplicateName("floating ip", text)
     env.store.commit(
         Changeset(
@@ -187,6 +191,14 @@ def offer_address(
         )
     )
     return made
+
+
+def _address_of(text: str) -> IPv4Address | IPv6Address | str:
+    """The address that a text is, however it is written; the text itself, if it is none."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return text
 
 
 def withdraw_address(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:

@@ -373,9 +373,10 @@ def window_refusal(
     now, period = snapshot.taken_at, window.period
     forever = period.end == FOREVER
     length = FOREVER if forever else period.end - period.start
-    since = max(period.start // DAY * DAY, now)
+    midnight = period.start // DAY * DAY
+    since = max(midnight, now)
     what = "time" if forever else f"{_hours(length)} window"
-    after = f"after {format_instant(period.start // DAY * DAY - 1)[:10]}"
+    after = "from now" if midnight <= now else f"after {format_instant(midnight - 1)[:10]}"
     for at in (since, *lease_ends(env, snapshot, window.hosts, since))[:_EARLIEST]:
         other = Period(at, FOREVER if forever else at + length)
         if not clear_hosts(
@@ -387,8 +388,10 @@ def window_refusal(
 
 
 def _called(lease: Lease, project_id: str) -> str:
-    """The lease's handle for its own project; for others its id, which operators can look up."""
-    return lease.handle if lease.project_id == project_id else lease.id
+    """The lease's handle for its own project; for others its name, and its id to look it up by."""
+    if lease.project_id == project_id:
+        return lease.handle
+    return f"{lease.name} {lease.id}".lstrip()
 
 
 def _hours(length: Duration) -> str:
