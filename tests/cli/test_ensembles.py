@@ -228,6 +228,27 @@ def test_set_changes_counts_and_policies(sim: Any, web: str) -> None:
     assert sim("ensemble", "show", f"new-{web[:8]}").status == 0
 
 
+def test_what_options_say_is_not_blamed_on_the_file(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "web.yaml"
+    file.write_text(WEB.format(name="late"), encoding="utf-8")
+    told = sim("ensemble", "create", "-f", str(file), "--until", "2020-01-01")
+    assert "invalid_description: --until: the end of the stay lies in the past" in told.err
+    assert "web.yaml" not in told.err
+
+
+def test_what_is_not_there_is_answered_with_what_is(sim: Any, web: str, tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").touch()
+    told = sim("ensemble", "create", "-f", str(tmp_path / "web.yml"))
+    assert told.err.endswith("web.yml: no such file; did you mean web.yaml?\n")
+    told = sim("sim", "start", "--fleet", "three-rack.yaml", "--name", "other")
+    assert told.err == "three-rack.yaml: no such file; did you mean three-racks.yaml?\n"
+    assert sim("lease", "show", "L99").err == "no lease L99; to see them: moorage lease list\n"
+    told = sim("capacity", "fit", "--flavor", "m1.smal")
+    assert "no flavor m1.smal; did you mean m1.small?" in told.err
+    told = sim("ensemble", "set", web, "--member", "web:flavor=gold")
+    assert "no such flavor: gold; there are: m1.2xlarge, m1.medium, m1.small," in told.err
+
+
 def test_set_takes_roles_that_there_are(sim: Any, web: str) -> None:
     told = sim("ensemble", "set", web, "--member", "wbe:flavor=m1.small")
     assert told.status == 2, told

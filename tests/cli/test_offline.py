@@ -115,6 +115,13 @@ def test_a_level_with_an_unusual_name_is_refused_unless_the_fleet_has_it(
         (b"name: x\nmembers: [{name: a}]\n", "line 2, members[0].flavor: "),
         (b"name: x\nmembers: []\npolicies: [{name: p, type: nope, members: [a]}]\n", "nope"),
         (b"name: x\nmembers: [\n", "not YAML"),
+        (b"name: x\nmembers:\n\t- {name: a}\n", "line 3: not YAML: there is a tab; indent with"),
+        (b"name: x\nmembers: {name: a}\n", "members must be a list, not a mapping"),
+        (b"name: x\nmembers: [{name: a, resources: {VCPU: 2G}}]\n", "a whole number, not '2G'"),
+        (
+            b"name: x\nmembers: [{name: a, count: 2, flavor: f, min_available: 50%}]\n",
+            "min_available is a number of members, 0 to 2, not '50%'",
+        ),
         (b"name: \xff\xfe\n", "line 1 is not UTF-8"),
         (b"", "empty"),
     ],

@@ -67,7 +67,10 @@ def test_a_life(offline: Any, mark: str) -> None:
     assert offline("sim", "clock", "tomorrow").status == 2
     assert offline("sim", "clock").out == "2026-11-21T09:10:00Z\n"
     assert offline("sim", "stop").out == "stopped moorage-sim\n"
-    assert offline("sim", "stop").err == "no simulation called moorage-sim\n"
+    assert (
+        offline("sim", "stop").err
+        == "no simulation called moorage-sim; to see those there are: moorage sim list\n"
+    )
     assert offline.body("sim", "list") == {"simulations": []}
     assert marked(mark) == []
     assert list(sims(offline.environment).iterdir()) == []
@@ -121,7 +124,10 @@ def test_a_killed_simulation_is_taken_up_again(offline: Any, mark: str) -> None:
     assert held["status"] == "held"
     assert offline("sim", "resume").status == 4
     assert offline("sim", "stop").status == 0
-    assert offline("sim", "resume").err == "no simulation called moorage-sim\n"
+    assert (
+        offline("sim", "resume").err
+        == "no simulation called moorage-sim; to see those there are: moorage sim list\n"
+    )
 
 
 def test_a_killed_simulation_is_said_to_be_gone(offline: Any, mark: str) -> None:

@@ -191,3 +191,19 @@ def test_a_login_that_cannot_be_tried_says_why(
 ) -> None:
     with pytest.raises(NoEndpoint, match=why):
         find(NOTHING, environment | KEYSTONE | said)
+
+
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [
+        ({"OS_PASSWORD"}, "the OS_ variables lack, to log in to Keystone: password"),
+        ({"OS_USERNAME"}, "to log in to Keystone: username or user_id"),
+        ({"OS_USERNAME", "OS_PASSWORD"}, "username or user_id, password"),
+    ],
+)
+def test_a_login_by_password_says_what_it_lacks(
+    gone: set[str], told: str, environment: dict[str, str]
+) -> None:
+    given = {name: text for name, text in KEYSTONE.items() if name not in gone}
+    with pytest.raises(NoEndpoint, match=told):
+        discovery.find(NOTHING, environment | given)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
 from moorage.cli.parser import CONFIG_DIR, CONFIG_FILE, Option, WrongUsage
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     import argparse
@@ -39,7 +40,9 @@ class Show(Command):
         found = list(effective.described())
         strange = sorted(set(args.name) - {one["name"] for one in found})
         if strange:
-            raise WrongUsage(f"there is no setting {', '.join(strange)}")
+            hint = did_you_mean(strange[0], {one["name"] for one in found})
+            told = hint or "; to see all: moorage config show"
+            raise WrongUsage(f"there is no setting {', '.join(strange)}{told}")
         for sentence in effective.ignored:
             self.app.stderr.write(f"moorage: ignored {sentence}\n")
         wanted = [one for one in found if not args.name or one["name"] in args.name]

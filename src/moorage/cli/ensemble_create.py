@@ -99,7 +99,7 @@ class Create(FromFile):
     """
 
     examples = """
-        moorage ensemble create -f shop.yaml --dry-run       # would it fit? nothing is written
+        moorage ensemble create -f shop.yaml --dry-run       # whether it fits; nothing is written
         moorage ensemble create shop.yaml --hold 10m         # place and hold
         moorage ensemble create --server m1.small --count 3  # three servers, no file
         moorage ensemble create -f shop.yaml --until 2026-12-07T07:00Z   # ends then

@@ -14,7 +14,7 @@ from moorage.client import errors
 from moorage.domain import errors as domain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (errors.Infeasible, INFEASIBLE),
@@ -32,6 +32,13 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
 )
 
 
+_NOTHING_THERE: Final = (
+    "to try Moorage: moorage sim start --fleet three-racks.yaml; for a cloud set OS_CLOUD, for"
+    " another server MOORAGE_ENDPOINT"
+)
+"""What to do if nothing listens where `moorage serve` does by default."""
+
+
 def exit_status(error: Exception) -> int:
     """The process's exit status for an error."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), FAILED)
@@ -41,15 +48,17 @@ def sentence(error: Exception) -> str:
     """The message on one line (an infeasible answer: two)."""
     if isinstance(error, errors.Infeasible | errors.Undecided) and error.explanation:
         return _infeasible(error)
-    if isinstance(error, errors.DescriptionMismatch):
-        return _mismatch(error)
-    if isinstance(error, errors.QuotaExceeded):
-        return _quota(error)
-    if isinstance(error, errors.ApiError):
-        return _refusal(error)
-    if isinstance(error, domain.InvalidDescription):
-        return _placed(error)
+    for kind, said in _SENTENCES:
+        if isinstance(error, kind):
+            return said(error)
     return error.message if isinstance(error, domain.MoorageError) else _unexpected(error)
+
+
+def _unreachable(error: errors.Unreachable) -> str:
+    from moorage.client.discovery import DEFAULT_ENDPOINT
+
+    default = error.endpoint == DEFAULT_ENDPOINT
+    return f"{error.message}; {_NOTHING_THERE}" if default else error.message
 
 
 def _quota(error: errors.QuotaExceeded) -> str:
@@ -156,3 +165,13 @@ def _placed(error: domain.InvalidDescription) -> str:
     )
     file = getattr(error, "file", None)
     return ": ".join(part for part in (file, place, error.message) if part)
+
+
+_SENTENCES: Final[tuple[tuple[type[Exception], Callable[[Any], str]], ...]] = (
+    (errors.DescriptionMismatch, _mismatch),
+    (errors.QuotaExceeded, _quota),
+    (errors.ApiError, _refusal),
+    (errors.Unreachable, _unreachable),
+    (domain.InvalidDescription, _placed),
+)
+"""Kinds of errors with a sentence of their own; the first that fits counts."""

@@ -11,6 +11,7 @@ import moorage
 from moorage.client.description import line_of
 from moorage.client.errors import Invalid
 from moorage.domain.errors import Contradiction, InvalidDescription, MoorageError
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,10 @@ _SHELVES: Final = tuple(
     for shelf in ("fleets", "examples")
 )
 """Where shipped files are: in an installed package, or in a checkout."""
+
+
+_OPTIONS: Final = frozenset({"until", "hold", "time_limit", "priority", "objective", "seed"})
+"""Paths of errors about options, which stand beside a description."""
 
 
 class Unreadable(MoorageError):
@@ -64,8 +69,12 @@ def reading(name: str, description: str | None = None) -> Iterator[None]:
             error.line = line_of(description, error.path)
         raise Misread(file, error) from error
     except Invalid as error:
-        line = None if description is None else line_of(description, error.error.get("path"))
-        if line is not None and not error.error.get("line"):
+        path = str(error.error.get("path") or "")
+        # What options of the command say is not in the file.
+        line = None if description is None or path in _OPTIONS else line_of(description, path)
+        if path in _OPTIONS:
+            error.error = {**error.error, "path": "", "file": f"--{path.replace('_', '-')}"}
+        elif line is not None and not error.error.get("line"):
             error.error = {**error.error, "file": file, "line": line}
         raise
 
@@ -83,7 +92,18 @@ def find(name: str) -> Path:
         for shelf in _SHELVES:
             if (shelf / name).is_file():
                 return shelf / name
-    raise Unreadable(f"{name}: no such file")
+    near = {one.name for one in _files(own.parent)}
+    if own.name == name:
+        near |= {one.name for shelf in _SHELVES for one in _files(shelf)}
+    raise Unreadable(f"{name}: no such file{did_you_mean(own.name, near)}")
+
+
+def _files(directory: Path) -> list[Path]:
+    """The files in a directory; none if it cannot be read."""
+    try:
+        return [one for one in directory.iterdir() if one.is_file()]
+    except OSError:
+        return []
 
 
 def read_text(name: str) -> str:

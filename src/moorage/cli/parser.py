@@ -21,6 +21,7 @@ LINES: Final = 3
 CHOICES: Final = 8
 """Choices beyond which only the nearest is named."""
 _CHOICE: Final = re.compile(r"invalid choice: '?(?P<said>.*?)'? \(choose from (?P<known>.*)\)")
+_NO_INTEGER: Final = re.compile(r"invalid int value: (?P<said>.*)")
 _UNKNOWN: Final = re.compile(r"unrecognized arguments: (?P<said>\S+)")
 
 
@@ -129,8 +130,15 @@ class Parser(argparse.ArgumentParser):
                     did_you_mean(found["said"], known) or f"; there are {len(known)} (see --help)"
                 )
                 return f"{message[: found.start()]}invalid choice: {found['said']!r}{hint}"
+        if found := _NO_INTEGER.search(message):
+            return f"{message[: found.start()]}not a whole number: {found['said']}"
         if (found := _UNKNOWN.search(message)) and found["said"].partition("=")[0] in GLOBAL:
             return f"{message}; it stands before the command: {self._program} {found['said']} ..."
+        if found and found["said"] == "#":
+            return (
+                "the shell took a comment for arguments, as zsh does: leave out # and what follows"
+                " (or: setopt interactive_comments)"
+            )
         if found:
             return message + did_you_mean(
                 found["said"].partition("=")[0], self._option_string_actions

@@ -53,6 +53,10 @@ def chosen_name(name: str | None) -> str:
     return name or os.environ.get("OS_CLOUD") or DEFAULT_NAME
 
 
+TO_LIST: Final = "; to see those there are: moorage sim list"
+"""What to do where a simulation is not found."""
+
+
 def running(name: str | None) -> Registration:
     """The running simulation with that name.
 
@@ -62,7 +66,7 @@ def running(name: str | None) -> Registration:
     wanted = chosen_name(name)
     found = registry.known(registry.state_directory(os.environ), wanted)
     if found is None:
-        raise Missing("running simulation called", wanted)
+        raise Missing("running simulation called", wanted, TO_LIST)
     if not registry.alive(found):
         raise Killed(wanted)
     return found
@@ -170,7 +174,7 @@ class Stop(Command):
         wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
         found = registry.known(state, wanted)
         if found is None:
-            raise Missing("simulation called", wanted)
+            raise Missing("simulation called", wanted, TO_LIST)
         if registry.alive(found):
             sim_process.end(found.pid)
         registry.forget(state, found.name)
@@ -201,7 +205,7 @@ class Resume(Command):
         wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
         found = registry.known(state, wanted)
         if found is None:
-            raise Missing("simulation called", wanted)
+            raise Missing("simulation called", wanted, TO_LIST)
         if registry.alive(found):
             raise Running(f"simulation {wanted} runs already")
         directory = Path(found.directory)

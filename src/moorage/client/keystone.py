@@ -130,6 +130,7 @@ def log_in(login: Login) -> SessionServices:
 def _plugin(login: Login) -> Any:  # noqa: ANN401 - keystoneauth's class
     from keystoneauth1 import loading  # noqa: PLC0415 - an extra, slow to import
 
+    _check_password(login)
     loader: Any = loading.get_plugin_loader(login.auth_type)
     given = {}
     for option in loader.get_options():
@@ -138,6 +139,28 @@ def _plugin(login: Login) -> Any:  # noqa: ANN401 - keystoneauth's class
         if found is not None:
             given[option.dest] = found
     return loader.load_from_options(**given)
+
+
+def _check_password(login: Login) -> None:
+    """Check that a login by password has one and a user: keystoneauth misses them only at a call.
+
+    Raises:
+        NoEndpoint: something is missing.
+    """
+    if login.auth_type not in {"password", "v3password"}:
+        return
+    said = {name: any(map(login.option, names)) for name, names in _OF_PASSWORD.items()}
+    if missing := [name for name, given in said.items() if not given]:
+        raise NoEndpoint(f"{login.source} lack, to log in to Keystone: {', '.join(missing)}")
+
+
+_OF_PASSWORD: Final = MappingProxyType(
+    {
+        "username or user_id": ("username", "user_name", "user_id"),
+        "password": ("password",),
+    }
+)
+"""What a login by password needs, by any of these options."""
 
 
 def trust(login: Login) -> ssl.SSLContext | bool:

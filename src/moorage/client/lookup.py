@@ -167,13 +167,23 @@ def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
     begun = [item for item in everything if str(item["id"]).startswith(text)]
     fitting = sole or named or (begun if BEGINNING.fullmatch(text) else [])
     if not fitting:
-        raise Missing(
-            kind, text, did_you_mean(text, {str(one.get("name") or "") for one in everything})
-        )
+        hint = did_you_mean(text, {str(one.get("name") or "") for one in everything})
+        raise Missing(kind, text, hint or to_list(kind))
     if len(fitting) > 1:
         ids = tuple(str(item["id"]) for item in fitting)
         raise Ambiguous(kind, text, ids, tuple(map(with_marks, fitting)))
     return str(fitting[0]["id"])
+
+
+_LISTED: Final = frozenset(
+    {"decision", "ensemble", "explanation", "lease", "offer", "series", "subscription", "template"}
+)
+"""Kinds of things that are the nouns of commands."""
+
+
+def to_list(kind: str) -> str:
+    """How the things of a kind are listed, if a command does."""
+    return f"; to see them: moorage {kind} list" if kind in _LISTED else ""
 
 
 def with_marks(item: Mapping[str, Any]) -> str:

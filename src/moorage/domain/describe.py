@@ -31,7 +31,7 @@ from moorage.domain.ensembles import (
 )
 from moorage.domain.errors import InvalidDescription, UnknownPolicy
 from moorage.domain.references import REFERENCE
-from moorage.domain.words import counted
+from moorage.domain.words import counted, shown
 
 NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
     {
@@ -149,6 +149,10 @@ def _min_available(name: str, fields: Mapping[str, object], count: int, path: st
         InvalidDescription: no number of members, or more than there are.
     """
     where = f"{path}.min_available"
+    if isinstance(said := fields.get("min_available"), str):
+        raise InvalidDescription(
+            f"min_available is a number of members, 0 to {count}, not {shown(said)}", path=where
+        )
     least = plain_values.count(fields.get("min_available", 0), where)
     if least > count:
         has = counted(count, "member")

@@ -12,7 +12,7 @@ from typing import Final
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.resources import Amounts, amounts
-from moorage.domain.words import did_you_mean
+from moorage.domain.words import did_you_mean, shown
 
 MAX_NAME: Final = 255
 
@@ -37,8 +37,7 @@ def listed(source: object, path: str) -> Sequence[object]:
 def text(source: object, path: str, *, most: int = MAX_NAME) -> str:
     """A string of at most so many characters."""
     if not isinstance(source, str):
-        found = "nothing" if source is None else kind(source)
-        raise InvalidDescription(f"{path} must be a string, not {found}", path=path)
+        raise InvalidDescription(f"{path} must be a string, not {kind(source)}", path=path)
     if len(source) > most:
         raise InvalidDescription(f"{path} is longer than {most} characters", path=path)
     return source
@@ -97,7 +96,8 @@ def positive(source: object, path: str) -> Amounts:
     for resource_class, amount in fields.items():
         if not isinstance(amount, int):
             raise InvalidDescription(
-                f"{resource_class} must be a whole number", path=f"{path}.{resource_class}"
+                f"{resource_class} must be a whole number, not {shown(amount)}",
+                path=f"{path}.{resource_class}",
             )
         whole[resource_class] = amount
     return amounts(whole, path=path)
@@ -128,6 +128,17 @@ def unique(given: Iterable[str], path: str) -> None:
         seen.add(one)
 
 
+_KINDS: Final = (
+    (type(None), "nothing"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+    (str, "a text"),
+    (Mapping, "a mapping"),
+    (Sequence, "a list"),
+)
+
+
 def kind(source: object) -> str:
-    """The type of a value, in Python's words."""
-    return type(source).__name__
+    """What a value is, in the words of YAML and JSON."""
+    found = (word for types, word in _KINDS if isinstance(source, types))
+    return next(found, type(source).__name__)

@@ -154,19 +154,22 @@ def parse(
     except yaml.YAMLError as error:
         found = None if remarks is None else _json(text, name)
         if found is None:
-            raise _not_yaml(error, name) from error
+            raise _not_yaml(error, name, text) from error
         return found
     except UnicodeError as error:
-        raise _not_yaml(error, name) from error
+        raise _not_yaml(error, name, text) from error
     if builder.document is None:
         raise InvalidDescription("the file is empty", path=name or None, line=1)
     return builder.document
 
 
-def _not_yaml(error: Exception, name: str) -> InvalidDescription:
+def _not_yaml(error: Exception, name: str, text: str) -> InvalidDescription:
     if isinstance(error, yaml.MarkedYAMLError):
         at = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "cannot be read"
+        lines = text.splitlines()
+        if at is not None and at.line < len(lines) and lines[at.line][at.column :][:1] == "\t":
+            problem = "there is a tab; indent with blanks"
         return InvalidDescription(
             f"not YAML: {problem}", path=name or None, line=None if at is None else at.line + 1
         )

@@ -31,6 +31,7 @@ from moorage.usecases.capacity.planned import (
 )
 from moorage.usecases.capacity.scope import CapacityDisclosure, Scope
 from moorage.usecases.decide.max_additional import told_with_step
+from moorage.usecases.shared.role_resolution import known_flavor
 from moorage.wire import capacity as wire
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _described(call: Call, body: FitBody) -> EnsembleDescription:
     """The ensemble of a template, or one server of a flavor."""
     if body.template is not None:
         return template_ensemble(call, body.template)
-    name = call.env.store.flavor(str(body.flavor)).name
+    name = known_flavor(call.env.store, str(body.flavor)).name
     return read_ensemble({"name": name, "members": [{"name": "server", "flavor": body.flavor}]})
 
 

@@ -235,8 +235,12 @@ def find_flavor(store: Store, name: str, path: str) -> Flavor:
     try:
         return store.flavor(name)
     except NotFound as error:
-        known = [one.name for one in store.flavors()]
-        raise UnknownName("flavor", name, path=path, known=known) from error
+        known = sorted(one.name for one in store.flavors())
+        unknown = UnknownName("flavor", name, path=path, known=known)
+        if not did_you_mean(name, known):
+            unknown.message += f"; there are: {_some(known)}"
+            unknown.args = (unknown.message,)
+        raise unknown from error
 
 
 def known_flavor(store: Store, name: str) -> Flavor:
@@ -252,8 +256,11 @@ def known_flavor(store: Store, name: str) -> Flavor:
     if found is not None and name in {found.id, found.name}:
         return found
     names = sorted(one.name for one in store.flavors())
-    some = ", ".join([*names[:_TOLD], *(["..."] if len(names) > _TOLD else [])])
-    raise NotFound("flavor", name, did_you_mean(name, names) or f"; there are: {some or 'none'}")
+    raise NotFound("flavor", name, did_you_mean(name, names) or f"; there are: {_some(names)}")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_TOLD], *(["..."] if len(names) > _TOLD else [])]) or "none"
 
 
 _TOLD: Final = 8
