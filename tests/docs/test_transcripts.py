@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 LONG = frozenset(
     {
-        *("agent", "audit", "blazar", "devices", "edge-site", "fleet-files", "lease-actions"),
-        *("leases", "migrate", "nova-sync", "openstack-client", "priorities", "series"),
-        *("server-groups", "shadow", "subscriptions", "templates", "volumes-and-ports"),
-        "waitlist",
+        *("access", "across-projects", "agent", "audit", "blazar", "devices", "edge-site"),
+        *("fleet-files", "lease-actions", "leases", "migrate", "nova-sync", "openstack-client"),
+        *("priorities", "series", "server-groups", "shadow", "subscriptions", "templates"),
+        *("volumes-and-ports", "waitlist"),
     }
 )
 """Guides that take longest, more than half of the time of all: run by `make nightly` only."""
