@@ -24,11 +24,10 @@ pytest_plugins = [
     "tests.servers.mariadb",
     "tests.servers.kinds",
     "tests.watchdog",
-    "tests.schema_once",
     "tests.distribution",
 ]
-"""Servers that tests in several places share, started when first asked for; who ends a test; the
-schema, which is made once; and which worker runs what."""
+"""Servers that tests in several places share, started when first asked for; who ends a test;
+and which worker runs what."""
 
 # A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the
 # tests that send one to a program need the default.

@@ -13,6 +13,7 @@ from tests.agent.reporting import NodeAgent, Placement, WithRoles, placement_ove
 
 from moorage.client.placement_wire import within
 from moorage.testing import in_process
+from moorage.testing.ledger_copy import new_database
 
 AGENTS = 100
 CARDS = "networks: [{address: '*', physnet: A}]\nshared_storage: [{name: ceph, total_gb: 9000}]"
@@ -21,7 +22,7 @@ CARDS = "networks: [{address: '*', physnet: A}]\nshared_storage: [{name: ceph, t
 @pytest.fixture
 def placement(tmp_path: Path) -> Iterator[Placement]:
     """Moorage over a database in a file, as several processes would have it."""
-    with in_process.app(f"sqlite:///{tmp_path}/ledger.db") as application:
+    with in_process.app(new_database(tmp_path)) as application:
         transport = WithRoles(within(application))
         with placement_over(transport, "http://moorage.invalid/placement") as found:
             yield found

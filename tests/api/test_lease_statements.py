@@ -9,6 +9,7 @@ import pytest
 from falcon.testing import TestClient
 
 from moorage.api.leases import create_app
+from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
 from moorage.testing.statements import said
 
@@ -26,7 +27,7 @@ START, END = "2026-12-01T09:00:00Z", "2026-12-01T10:00:00Z"
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    found = Service(FLEET, database=f"sqlite:///{tmp_path}/ledger.db")
+    found = Service(FLEET, database=new_database(tmp_path))
     yield found
     found.close()
 

@@ -29,6 +29,7 @@ from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store
+from moorage.testing.ledger_copy import new_database
 from moorage.usecases.ledger.content import ledger_content
 
 
@@ -52,7 +53,7 @@ def server(
 
 @pytest.fixture
 def database(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return new_database(tmp_path)
 
 
 @pytest.fixture

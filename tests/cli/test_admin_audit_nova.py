@@ -13,6 +13,7 @@ from moorage.domain.changes import Changeset, CreateProvider, PutInventories, Re
 from moorage.domain.consumers import Consumer
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
+from moorage.testing.ledger_copy import new_database
 
 
 def named(number: int) -> str:
@@ -28,7 +29,7 @@ def nova() -> Iterator[NovaRecords]:
 @pytest.fixture
 def store(offline: Cli, tmp_path: Path) -> Iterator[Ledger]:
     """Two hosts, and a server on the first."""
-    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    database = new_database(tmp_path)
     offline.environment["MOORAGE_DATABASE"] = database
     ledger = open_store(database)
     for number in (1, 2):

@@ -35,6 +35,7 @@ from moorage.domain.reservables import ReservableKind
 from moorage.service_environment import plain_environment
 from moorage.settings import configure, read
 from moorage.store import Ledger, open_store
+from moorage.testing.ledger_copy import new_database, private_ledger
 from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
 from moorage.usecases.leases.queries import remaining
 
@@ -86,7 +87,7 @@ def blazar() -> Iterator[Blazar]:
 @pytest.fixture
 def store(offline: Cli, tmp_path: Path) -> Iterator[Ledger]:
     """The ledger that is written: three hosts of 64 VCPU."""
-    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    database = new_database(tmp_path)
     offline.environment["MOORAGE_DATABASE"] = database
     ledger = open_store(database)
     fleet(ledger)
@@ -373,7 +374,7 @@ class Quiet(WSGIRequestHandler):
 @contextmanager
 def door() -> Iterator[str]:
     """The lease API of another ledger with the same hosts, at a loopback port."""
-    other = open_store("sqlite://")
+    other = private_ledger()
     fleet(other)
     other.commit(Changeset((PutFlavor(SMALL),)))
     settings = configure(read({"mount": ["reservation=/reservation"]}, {}, files=()))

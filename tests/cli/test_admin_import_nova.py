@@ -20,6 +20,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.flavors import Flavor
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
+from moorage.testing.ledger_copy import new_database
 
 
 def named(number: int) -> str:
@@ -38,7 +39,7 @@ def nova() -> Iterator[NovaRecords]:
 @pytest.fixture
 def store(offline: Cli, tmp_path: Path) -> Iterator[Ledger]:
     """The ledger that is written: three hosts of 64 VCPU, and a flavor."""
-    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    database = new_database(tmp_path)
     offline.environment["MOORAGE_DATABASE"] = database
     ledger = open_store(database)
     for number in (1, 2, 3):

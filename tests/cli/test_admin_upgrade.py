@@ -18,6 +18,7 @@ from moorage.domain.changes import Changeset, CreateProvider, PutInventories, Re
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.providers import Inventory
 from moorage.store import open_store
+from moorage.testing.ledger_copy import new_database
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning"),
@@ -31,7 +32,7 @@ Check = Callable[..., tuple[int, dict[str, tuple[int, str]]]]
 
 @pytest.fixture
 def database(tmp_path: Path) -> str:
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    url = new_database(tmp_path)
     open_store(url).close()
     return url
 

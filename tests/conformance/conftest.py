@@ -16,7 +16,7 @@ from moorage.http.auth import noauth2
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.response import unauthorized_bare
 from moorage.http.system_routes import SystemRoutes
-from moorage.store import open_store
+from moorage.testing.ledger_copy import private_ledger
 from moorage.usecases.ports import Store
 
 
@@ -132,7 +132,7 @@ class Wire:
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    ledger = open_store("sqlite://")
+    ledger = private_ledger()
     yield ledger
     ledger.close()
 

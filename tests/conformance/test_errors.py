@@ -9,6 +9,7 @@ from tests.conformance.conftest import Wire
 
 from moorage.api.placement.access import DEFAULT
 from moorage.store import open_store
+from moorage.testing.ledger_copy import new_database
 
 NOBODYS = "6e2f8a51-0c5d-4d0e-9f3b-7d1a2c3b4e5f"
 
@@ -282,7 +283,7 @@ def test_what_stands_under_the_name_of_no_class(
 
 def test_a_ledger_that_is_away_says_when_to_come_again(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
-    ledger = open_store(f"sqlite:///{file}")
+    ledger = open_store(new_database(tmp_path))
     wire = Wire(ledger, DEFAULT, "")
     file.write_bytes(b"no database" * 10_000)
     answers = [

@@ -18,9 +18,9 @@ from moorage.http.wsgi import Application
 from moorage.service_environment import make_environment, solver_in_this_process
 from moorage.service_workers import background_work
 from moorage.settings import configure, read
-from moorage.store import open_store
 from moorage.store.settable_clock import SettableClock, create
 from moorage.telemetry.instruments import Metrics
+from moorage.testing.ledger_copy import private_ledger
 from moorage.testing.service import NINE, OPERATOR
 from moorage.usecases.ledger.fleet_loading import load_fleet
 from moorage.usecases.next_deadline import next_edge
@@ -78,7 +78,7 @@ def opened(fleet: str | None, settings: Mapping[str, str], first_id: int = 1) ->
     """
     clock = _clock()
     configured = configure(read({**_SETTINGS, **settings}, {}, files=()))
-    store = open_store("sqlite://", clock=clock)
+    store = private_ledger(clock)
     try:
         solver = solver_in_this_process(configured.pool.strategies)
         env = replace(

@@ -15,7 +15,7 @@ from falcon.testing import StartResponseMock, create_environ
 from moorage.app import create_app
 from moorage.http.wsgi import Application
 from moorage.settings import configure, read
-from moorage.store import open_store
+from moorage.testing.ledger_copy import private_ledger
 
 HEADERS: Final[tuple[str, ...]] = (
     *("allow", "cache-control", "content-type", "last-modified", "location"),
@@ -106,7 +106,7 @@ def send(app: Application, call: Call) -> Answer:
 @contextmanager
 def ours(**given: str) -> Iterator[Application]:
     """Moorage with Placement at the root and these settings, over a new ledger in memory."""
-    store = open_store("sqlite://")
+    store = private_ledger()
     settings = configure(read({"mount": ["placement=/"], **given}, {}, ()))
     try:
         yield create_app(settings, store=store, solver=_no_solver())

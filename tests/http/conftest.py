@@ -14,7 +14,7 @@ from moorage.http.kernel import Kernel, Mount, RequestLimits
 from moorage.http.system_routes import SystemRoutes
 from moorage.http.wsgi import Application, Environ, Headers, StartResponse
 from moorage.settings import configure, read
-from moorage.store import open_store
+from moorage.testing.ledger_copy import private_ledger
 
 
 @dataclass
@@ -128,7 +128,7 @@ def client() -> MakeClient:
 @pytest.fixture
 def whole() -> Iterator[Callable[..., Client]]:
     """Make a client of the whole application, by settings: `whole(auth="token-file", …)`."""
-    ledger = open_store("sqlite://")
+    ledger = private_ledger()
 
     def make(config_file: str | None = None, **given: Any) -> Client:
         files = () if config_file is None else (config_file,)

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from moorage.testing.ledger_copy import new_database
+
 KINDS = ("sqlite", "postgres", "mariadb")
 
 
 @pytest.fixture(params=KINDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of the test's own, up to date where a server has it."""
+    """A database of the test's own, up to date."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
+        return new_database(tmp_path)
     return str(request.getfixturevalue(f"{request.param}_url"))
 
 

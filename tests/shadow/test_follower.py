@@ -19,7 +19,7 @@ from moorage.shadow.forwarding import Forwarding
 from moorage.shadow.replay import Replay
 from moorage.shadow.report import KINDS, Boots, Example, ReportFile, ShadowReport
 from moorage.shadow.upstream import Upstream
-from moorage.store import open_store
+from moorage.testing.ledger_copy import private_ledger
 
 
 def exchange(method: str = "GET", path: str = "/traits", size: int = 0, **more: Any) -> Exchange:
@@ -34,7 +34,7 @@ def nothing(*_: Any) -> list[bytes]:
 def made(tmp_path: Path) -> Iterator[Follower]:
     report = ShadowReport("http://there", "now")
     file = ReportFile(tmp_path / "shadow.json")
-    with closing(open_store("sqlite://")) as store:
+    with closing(private_ledger()) as store:
         yield Follower(store, Replay(nothing), None, 60.0, file, report)
 
 

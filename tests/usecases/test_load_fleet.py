@@ -14,6 +14,7 @@ from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.domain.virtual_classes import HOURS
 from moorage.store import Ledger, open_store
+from moorage.testing.ledger_copy import new_database
 from moorage.usecases.ledger.fleet_loading import load_fleet
 from moorage.usecases.ports import Caller
 
@@ -23,7 +24,7 @@ THREE_RACKS = Path(__file__).parents[2] / "fleets" / "three-racks.yaml"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Ledger]:
-    ledger = open_store(f"sqlite:///{tmp_path}/ledger.db")
+    ledger = open_store(new_database(tmp_path))
     yield ledger
     ledger.close()
 

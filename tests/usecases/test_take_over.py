@@ -23,7 +23,8 @@ from moorage.domain.errors import (
 )
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.store import Ledger, open_store
+from moorage.store import Ledger
+from moorage.testing.ledger_copy import private_ledger
 from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.ledger import placement_takeover as use_case
 from moorage.usecases.ledger.content import ledger_content
@@ -62,7 +63,7 @@ RACKS = Topology.build(
 
 @pytest.fixture
 def store() -> Iterator[Ledger]:
-    ledger = open_store("sqlite://")
+    ledger = private_ledger()
     yield ledger
     ledger.close()
 

@@ -20,6 +20,7 @@ from moorage.engine.joint.instance import recorded_verdict
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
+from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
 from moorage.usecases.decide.request import (
@@ -130,7 +131,7 @@ def test_an_explanation_that_cannot_be_kept_now_is_in_the_answer_alone(
     three_racks: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "ledger.db"
-    service = Service(three_racks, database=f"sqlite:///{file}")
+    service = Service(three_racks, database=new_database(tmp_path))
     service.env = replace(service.env, solver=Answers(UNKNOWN))
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -146,7 +147,7 @@ def test_a_refusal_that_cannot_be_kept_now_is_answered_all_the_same(
     three_racks: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "ledger.db"
-    service = Service(three_racks, database=f"sqlite:///{file}")
+    service = Service(three_racks, database=new_database(tmp_path))
     large = [{"name": "web", "count": 2, "resources": {"VCPU": 1_000}}]
     body = {"ensemble": {"name": "shop", "members": large, "decide": {"time_limit": "PT1S"}}}
     asked = {"explanation": {"members": large}}

@@ -21,6 +21,7 @@ from moorage.domain.period import SECOND
 from moorage.outward.program import HookProgram
 from moorage.service_environment import with_strategies
 from moorage.store import Ledger, open_store
+from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import SeededIds
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
 from moorage.usecases.environment import UseCaseEnvironment
@@ -77,7 +78,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Ledger]:
-    ledger = open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
+    ledger = open_store(new_database(tmp_path))
     yield ledger
     ledger.close()
 
@@ -227,7 +228,7 @@ def _work_until_killed(url: str, hook: str) -> None:
 def test_a_worker_killed_between_taking_and_recording_loses_nothing(
     tmp_path: Path, kills: int
 ) -> None:
-    url, heard = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "heard"
+    url, heard = new_database(tmp_path), tmp_path / "heard"
     hook = tmp_path / "hook"
     hook.write_text(f'#!/bin/sh\necho "$MOORAGE_EFFECT_ID" >> {heard}\nexec sleep 1\n')
     hook.chmod(0o755)

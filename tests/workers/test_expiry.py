@@ -14,7 +14,8 @@ from moorage.domain.decisions import Claim, Decision, DecisionState, Solve
 from moorage.domain.errors import ConcurrentUpdate
 from moorage.domain.period import Period
 from moorage.domain.requests import Objective
-from moorage.store import Ledger, open_store
+from moorage.store import Ledger
+from moorage.testing.ledger_copy import private_ledger
 from moorage.workers.expiry import BATCH, Swept, run, start, sweep
 
 
@@ -51,7 +52,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 def store(clock: SetClock) -> Iterator[Ledger]:
-    ledger = open_store("sqlite://", clock=clock)
+    ledger = private_ledger(clock)
     ledger.commit(Changeset((PutDecision(held(1, 110), None), PutDecision(held(2, 120), None))))
     yield ledger
     ledger.close()
@@ -147,7 +148,7 @@ def test_what_never_ends_neither_spins_the_loop_nor_hides_the_rest(
 
 
 def test_the_loop_survives_a_broken_store(caplog: pytest.LogCaptureFixture) -> None:
-    gone, stop = open_store("sqlite://"), Event()
+    gone, stop = private_ledger(), Event()
     gone.close()
     worker = start(gone, lambda due: stop.is_set(), interval=0.001)
     deadline = time.monotonic() + 100

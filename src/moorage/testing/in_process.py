@@ -20,6 +20,7 @@ from moorage.domain.fleet_expansion import expand
 from moorage.domain.fleet_parts import parts
 from moorage.settings import configure, read
 from moorage.store import open_store
+from moorage.testing.ledger_copy import private_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +35,10 @@ OPERATOR: Final = Access(ENDPOINT, OPERATOR_TOKEN)
 
 
 @contextmanager
-def app(database: str = "sqlite://", *, clock: Clock | None = None) -> Iterator[Application]:
+def app(database: str | None = None, *, clock: Clock | None = None) -> Iterator[Application]:
     """The WSGI application over a ledger; by default a private one that is gone afterwards."""
-    settings = configure(read({"database": database}, {}, files=()))
-    store = open_store(database, clock=clock)
+    settings = configure(read({"database": database or "sqlite://"}, {}, files=()))
+    store = private_ledger(clock) if database is None else open_store(database, clock=clock)
     try:
         yield create_app(settings, store=store, clock=clock)
     finally:

@@ -14,15 +14,12 @@ from urllib.parse import urlencode
 from falcon.testing import TestClient
 
 from moorage.api.native import create_app
-from moorage.client.fleet_file import read_fleet
-from moorage.domain.fleet_expansion import expand
-from moorage.domain.fleet_parts import parts as parts_of
 from moorage.domain.period import parse_instant
 from moorage.service_environment import with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import open_store
-from moorage.usecases.ledger.fleet_loading import load_fleet
+from moorage.testing.ledger_copy import OPERATOR, fill, private_ledger
 from moorage.usecases.ports import Caller
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.shared.limits import Limits
@@ -36,7 +33,17 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.store.ledger import Ledger
 
-OPERATOR: Final = Caller("op", "operations", frozenset({"admin"}))
+__all__ = [
+    "NINE",
+    "OPERATOR",
+    "OTHER",
+    "READER",
+    "TENANT",
+    "HandClock",
+    "SeededIds",
+    "Service",
+]
+
 TENANT: Final = Caller("ann", "project-a", frozenset({"member"}))
 OTHER: Final = Caller("bob", "project-b", frozenset({"member"}))
 READER: Final = Caller("rae", "project-a", frozenset({"reader"}))
@@ -82,10 +89,17 @@ class Service:
     """The application with a clock one sets, and a client that calls as anyone."""
 
     def __init__(
-        self, fleet: str = "", *, limits: Limits | None = None, database: str = "sqlite://"
+        self, fleet: str = "", *, limits: Limits | None = None, database: str | None = None
     ) -> None:
+        """A service over a database; by default over a private one that is gone afterwards."""
         self.clock = HandClock()
-        self.store: Ledger = open_store(database, clock=self.clock)
+        self.store: Ledger
+        if database is None:
+            self.store = private_ledger(self.clock, fleet)
+        else:
+            self.store = open_store(database, clock=self.clock)
+            if fleet:
+                fill(self.store, fleet)
         self.ids = SeededIds()
         solver = Portfolio(CpSat())
         self.env = with_strategies(
@@ -93,9 +107,6 @@ class Service:
                 self.store, solver, self.ids, limits or Limits(), time.monotonic, time.sleep
             )
         )
-        if fleet:
-            for part in parts_of(expand(read_fleet(fleet))):
-                load_fleet(self.store, OPERATOR, part)
 
     def close(self) -> None:
         """Close the ledger."""

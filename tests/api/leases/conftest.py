@@ -24,7 +24,7 @@ FLAVOR = {"resource_type": "flavor:instance", "flavor_id": "small", "affinity": 
 class Door:
     """The lease API over a fleet."""
 
-    def __init__(self, fleet: str, *, database: str = "sqlite://") -> None:
+    def __init__(self, fleet: str, *, database: str | None = None) -> None:
         self.service = Service(fleet, database=database)
         self._client = TestClient(create_app(self.service.env))
 

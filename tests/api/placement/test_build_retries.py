@@ -12,8 +12,7 @@ from tests.api.placement.test_tickets import ADMIN, PLACEMENT, ROOT, Cloud
 
 from moorage.app import create_app
 from moorage.settings import configure, read
-from moorage.store import open_store
-from moorage.testing import in_process
+from moorage.testing.ledger_copy import private_ledger
 from moorage.testing.service import HandClock
 
 QUERY = "/placement/allocation_candidates?resources=VCPU:1,MEMORY_MB:2048,DISK_GB:20"
@@ -90,12 +89,11 @@ def make() -> Iterator[Make]:
 
         def made(**settings: str) -> Retrying:
             clock, database = HandClock(), "sqlite://"
-            store = open_store(database, clock=clock)
+            racks = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
+            store = private_ledger(clock, racks)
             stack.callback(store.close)
             given = {"database": database, **settings}
             application = create_app(configure(read(given, {}, ())), store=store, clock=clock)
-            with in_process.client(application) as operator:
-                in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
             return Retrying(TestClient(application), clock)
 
         yield made

@@ -4,8 +4,9 @@ from typing import Any
 
 from moorage.app import create_app
 from moorage.settings import configure, read
-from moorage.store import Ledger, open_store
+from moorage.store import Ledger
 from moorage.testing import in_process
+from moorage.testing.ledger_copy import private_ledger
 
 FLEET = """
 fleet: two-kinds
@@ -36,7 +37,7 @@ def candidates(store: Ledger, ordered: str, limit: int | None = None) -> list[st
 
 
 def test_only_the_order_differs() -> None:
-    store = open_store("sqlite://")
+    store = private_ledger()
     with in_process.client(create_app(configure(read({}, {}, files=())), store=store)) as operator:
         in_process.load(operator, FLEET)
         operator.request_mix.state(MIX)

@@ -14,7 +14,7 @@ from tests.api.placement.test_tickets import ADMIN, NATIVE, PLACEMENT, ROOT
 from moorage.app import create_app
 from moorage.settings import configure, read
 from moorage.store import open_store
-from moorage.testing import in_process
+from moorage.testing.ledger_copy import fill, private_ledger
 from moorage.testing.service import HandClock
 from moorage.testing.statements import said
 
@@ -107,15 +107,16 @@ Serve = Callable[..., TestClient]
 def serve() -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def made(database: str = "sqlite://", **given: str) -> TestClient:
-            clock = HandClock()
-            store = open_store(database, clock=clock)
+        def made(database: str | None = None, **given: str) -> TestClient:
+            clock, racks = HandClock(), (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
+            if database is None:
+                store = private_ledger(clock, racks)
+            else:
+                store = open_store(database, clock=clock)
+                fill(store, racks)
             stack.callback(store.close)
-            settings = configure(read({"database": database, **given}, {}, ()))
-            application = create_app(settings, store=store, clock=clock)
-            with in_process.client(application) as operator:
-                in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
-            return TestClient(application)
+            settings = configure(read({"database": database or "sqlite://", **given}, {}, ()))
+            return TestClient(create_app(settings, store=store, clock=clock))
 
         yield made
 

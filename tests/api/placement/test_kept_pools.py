@@ -10,8 +10,7 @@ from tests.api.placement.test_tickets import ADMIN, PLACEMENT
 
 from moorage.app import create_app
 from moorage.settings import configure, read
-from moorage.store import open_store
-from moorage.testing import in_process
+from moorage.testing.ledger_copy import private_ledger
 from moorage.testing.service import HandClock
 
 FLEET = """\
@@ -42,10 +41,8 @@ KEPT = {
 @pytest.fixture
 def client() -> Iterator[TestClient]:
     clock, database = HandClock(), "sqlite://"
-    store = open_store(database, clock=clock)
+    store = private_ledger(clock, FLEET)
     application = create_app(configure(read({"database": database}, {}, ())), store=store)
-    with in_process.client(application) as operator:
-        in_process.load(operator, FLEET)
     yield TestClient(application)
     store.close()
 

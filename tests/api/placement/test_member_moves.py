@@ -11,8 +11,7 @@ from tests.api.placement.test_tickets import ADMIN, NATIVE, PLACEMENT, ROOT, Clo
 
 from moorage.app import create_app
 from moorage.settings import configure, read
-from moorage.store import open_store
-from moorage.testing import in_process
+from moorage.testing.ledger_copy import private_ledger
 from moorage.testing.service import HandClock
 
 WEB = {"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20}
@@ -119,11 +118,10 @@ def make() -> Iterator[Make]:
         def made(misplaced_members: str = "refuse") -> Running:
             clock, database = HandClock(), "sqlite://"
             given = {"database": database, "misplaced_members": misplaced_members}
-            store = open_store(database, clock=clock)
+            racks = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
+            store = private_ledger(clock, racks)
             stack.callback(store.close)
             application = create_app(configure(read(given, {}, ())), store=store, clock=clock)
-            with in_process.client(application) as operator:
-                in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
             return Running(TestClient(application), clock)
 
         yield made

@@ -17,8 +17,8 @@ from moorage.domain.nova.server_request import NovaRules, translate
 from moorage.domain.nova_servers import FlavorSize, NovaServer
 from moorage.settings import configure, read
 from moorage.settings.configs import Settings
-from moorage.store import open_store
 from moorage.testing import in_process
+from moorage.testing.ledger_copy import private_ledger
 
 ALIAS = {"name": "nic", "vendor_id": "8086", "product_id": "154c"}
 FLEET = """
@@ -133,7 +133,7 @@ def ticket_server(flavor: Any) -> NovaServer:
 def cloud() -> Iterator[Cloud]:
     given = {"database": "sqlite://", "pci_in_placement": "true", "pci_alias": [json.dumps(ALIAS)]}
     settings = configure(read(given, {}, files=()))
-    store = open_store("sqlite://")
+    store = private_ledger()
     try:
         application = create_app(settings, store=store)
         with in_process.client(application) as operator:

@@ -12,8 +12,7 @@ from tests.api.placement.test_tickets import ADMIN, PLACEMENT, ROOT, Cloud
 from moorage.app import create_app
 from moorage.domain.period import HOUR
 from moorage.settings import configure, read
-from moorage.store import open_store
-from moorage.testing import in_process
+from moorage.testing.ledger_copy import private_ledger
 from moorage.testing.service import HandClock
 
 SIZE = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 160}
@@ -28,11 +27,10 @@ def make() -> Iterator[Make]:
         def made(spent_claims: str) -> Cloud:
             clock, database = HandClock(), "sqlite://"
             given = {"database": database, "spent_claims": spent_claims}
-            store = open_store(database, clock=clock)
+            racks = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
+            store = private_ledger(clock, racks)
             stack.callback(store.close)
             application = create_app(configure(read(given, {}, ())), store=store, clock=clock)
-            with in_process.client(application) as operator:
-                in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
             return Cloud(TestClient(application), clock)
 
         yield made

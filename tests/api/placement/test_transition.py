@@ -14,8 +14,7 @@ from tests.api.placement.test_tickets import NATIVE, PLACEMENT, ROOT
 
 from moorage.app import create_app
 from moorage.settings import configure, read
-from moorage.store import open_store
-from moorage.testing import in_process
+from moorage.testing.ledger_copy import private_ledger
 from moorage.testing.service import HandClock
 
 EVER = ["create", "steady", "transition"]
@@ -66,12 +65,11 @@ def make() -> Iterator[Make]:
 
         def made(phases: list[str]) -> Moving:
             clock, database = HandClock(), "sqlite://"
-            store = open_store(database, clock=clock)
+            racks = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
+            store = private_ledger(clock, racks)
             stack.callback(store.close)
             settings = configure(read({"database": database}, {}, ()))
             application = create_app(settings, store=store, clock=clock)
-            with in_process.client(application) as operator:
-                in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
             return Moving(TestClient(application), clock, phases)
 
         yield made

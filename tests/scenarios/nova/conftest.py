@@ -15,6 +15,7 @@ from moorage.app import create_app
 from moorage.settings import configure, read
 from moorage.store import Ledger, open_store
 from moorage.testing import in_process
+from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import HandClock
 
 ROOT = Path(__file__).parents[3]
@@ -163,7 +164,7 @@ def at(provider: str, **amounts: int) -> dict[str, Any]:
 def clouded(tmp_path: Path, **settings: str | list[str]) -> Iterator[Cloud]:
     """A cloud over a file, so that every thread has a connection of its own."""
     clock = HandClock()
-    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    database = new_database(tmp_path)
     store = open_store(database, clock=clock)
     configured = configure(read({"database": database, **settings}, {}, files=()))
     application = create_app(configured, store=store, clock=clock)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +25,7 @@ def shop() -> dict[str, Any]:
 def service(tmp_path: Path) -> Iterator[Service]:
     """Over a file, so that every thread has a connection of its own."""
     fleet = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
-    made = Service(fleet, database=f"sqlite:///{tmp_path / 'ledger.db'}")
+    made = Service(fleet, database=new_database(tmp_path))
     yield made
     made.close()
 

@@ -31,6 +31,7 @@ from moorage.domain.content import Content, differences
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
+from moorage.testing.ledger_copy import private_ledger
 from moorage.usecases.ledger.content import ledger_content
 
 HOSTS = [named(f"host-{n}") for n in range(4)]
@@ -45,7 +46,7 @@ def allocate(server: str, amounts: Mapping[str, int]) -> ReplaceAllocations:
 
 @pytest.fixture
 def source() -> Iterator[Ledger]:
-    store = open_store("sqlite://")
+    store = private_ledger()
     for number, (host, server) in enumerate(zip(HOSTS, SERVERS, strict=True)):
         stock = PutInventories(host, (Inventory("VCPU", 8),), None)
         changes = CreateProvider(host, f"host-{number}"), stock, allocate(server, {host: 1})

@@ -126,7 +126,7 @@ def test_for_ever_deletes_nothing_and_quotas_are_counted_to_their_end(world: Wor
 @pytest.fixture(params=["sqlite", "postgres"])
 def door(request: pytest.FixtureRequest) -> Iterator[Door]:
     here = request.param == "sqlite"
-    made = Door(ONE, database="sqlite://" if here else request.getfixturevalue("postgres_url"))
+    made = Door(ONE, database=None if here else request.getfixturevalue("postgres_url"))
     yield made
     made.service.close()
 

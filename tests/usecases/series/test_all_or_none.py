@@ -22,6 +22,7 @@ from moorage.domain.errors import Busy, SeriesInfeasible
 from moorage.domain.period import HOUR
 from moorage.domain.recurrence import parse_every
 from moorage.store import Ledger
+from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import TENANT, SeededIds, Service
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import OutwardActions, carry_out
@@ -106,7 +107,7 @@ def killed(database: str, number: int, done: bool) -> None:  # noqa: FBT001 - a 
 
 @pytest.fixture
 def database(tmp_path: Path) -> str:
-    found = f"sqlite:///{tmp_path / 'ledger.db'}"
+    found = new_database(tmp_path)
     Service(FLEET, database=found).close()
     return found
 
