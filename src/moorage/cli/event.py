@@ -48,7 +48,7 @@ _SAID: Final = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options that select events."""
     add = parser.add_argument
-    add("--type", action="append", default=[], metavar="TYPE", help="such as lease.*; repeatable")
+    add("--type", action="append", default=[], metavar="TYPE", help="such as 'lease.*'; repeatable")
     add("--subject", metavar="WHAT", help="only events about it: a name, an id, or its beginning")
     add("--after", metavar="CURSOR", help="only events after this one; `now`: from now on")
     add("--all-projects", action="store_true", help="for operators")
@@ -125,7 +125,7 @@ class List(Command):
     """List events, oldest first, with the cursor from which to continue."""
 
     examples = """
-        moorage event list --type lease.* --subject upf-dec
+        moorage event list --type 'lease.*' --subject upf-dec
         moorage event list --subject 1f2e3d4c
         moorage event list --after 2f00001-660c9642f134b
     """
@@ -166,7 +166,7 @@ class Follow(Command):
 
     examples = """
         moorage event follow
-        moorage event follow --type lease.* -f json
+        moorage event follow --type 'lease.*' -f json
     """
     options = (arguments, Option("--limit", type=int, metavar="N", help="stop after so many"))
 

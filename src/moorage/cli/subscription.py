@@ -24,7 +24,7 @@ class Create(Command):
     """Deliver events to a URL; the secret that signs them is shown this once."""
 
     examples = """
-        moorage subscription create --event lease.* --url https://hooks.example.org/moorage
+        moorage subscription create --event 'lease.*' --url https://hooks.example.org/moorage
         moorage subscription create --event lease.time_left --before 24h --url https://...
         moorage subscription create --event ensemble.max_additional --role worker --below 3 \\
             --url http://127.0.0.1:9000/hook
@@ -37,7 +37,7 @@ class Create(Command):
             action="append",
             required=True,
             metavar="TYPE",
-            help="a type such as lease.degraded, or a pattern such as lease.*; repeatable",
+            help="a type such as lease.degraded, or a pattern such as 'lease.*'; repeatable",
         ),
         Option("--url", required=True, metavar="URL", help="where they are delivered"),
         Option("--name", type=new_name, help="a name of your choice"),
