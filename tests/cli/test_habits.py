@@ -203,10 +203,13 @@ def test_a_name_that_a_shell_would_run_is_completed_by_its_id(sim: Any) -> None:
     assert sim("ensemble", "delete", made).status == 0
 
 
+NOWHERE = "no ensemble nowhere; to see them: moorage ensemble list\n"
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "value"])
 def test_what_went_wrong_is_said_in_every_format(sim: Any, form: str) -> None:
     told = sim("ensemble", "show", "nowhere", "-f", form)
-    assert (told.status, told.out, told.err) == (6, "", "no ensemble nowhere\n")
+    assert (told.status, told.out, told.err) == (6, "", NOWHERE)
 
 
 def test_a_change_of_a_list_is_told_in_words(sim: Any, tmp_path: Path) -> None:

@@ -22,8 +22,12 @@ GLOB = re.compile(r"\b(moorage|openstack)\b[^|;&]*[\w.]\*")
 
 
 def commands(page: Path) -> Iterator[tuple[int, str]]:
-    """The commands of a page's consoles, with their lines."""
+    """The commands of a page's consoles and scripts, with their lines."""
     for number, info, lines in fences(page.read_text(encoding="utf-8")):
+        if info.split()[:1] == ["bash"]:
+            # In a file, which these are for the most part, a comment is one.
+            for at, line in enumerate(lines, start=number + 1):
+                yield at, COMMENT.split(line)[0]
         if info.split()[:1] == ["console"]:
             for at, line in enumerate(lines, start=number + 1):
                 if line.startswith("$ "):
