@@ -259,6 +259,22 @@ def test_references_are_followed_as_oslo_config_does(tmp_path: Path) -> None:
     assert {name for name, one in found.items() if one.unresolved} == {"six", "seven"}
 
 
+@pytest.mark.parametrize("said", ["", "[oslo_policy]\npolicy_file = policy.yaml\n"])
+def test_a_policy_file_is_looked_for_beside_all_files(tmp_path: Path, said: str) -> None:
+    main, more = tmp_path / "placement.conf", tmp_path / "placement.conf.d" / "50.conf"
+    more.parent.mkdir()
+    main.write_text("")
+    more.write_text(said)
+    beside = tmp_path / "policy.yaml"
+    beside.write_text("")
+    found = convert([str(main), str(more)])
+    assert found.settings["policy_file"][0] == (str(beside),)
+    nearer = more.parent / "policy.yaml"
+    nearer.write_text("")
+    found = convert([str(main), str(more)])
+    assert found.settings["policy_file"][0] == (str(nearer),)
+
+
 def test_the_environment_wins_and_is_named(tmp_path: Path) -> None:
     file = tmp_path / "placement.conf"
     file.write_text("[api]\nauth_strategy = keystone\n[DEFAULT]\nport = 8778\n")

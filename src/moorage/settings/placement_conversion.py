@@ -33,6 +33,7 @@ _AUTH_SECTION: Final = "auth_section"
 _CONNECTION: Final = ("placement_database", "connection")
 _MOST: Final = "max_allocation_candidates"
 _STRATEGY: Final = "allocation_candidates_generation_strategy"
+_POLICY_SETTING: Final = "policy_file"
 _POLICY_FILE: Final = "policy.yaml"
 """What oslo.policy reads beside the configuration file, if it is there."""
 _POLICY_FOLDER: Final = "policy.d"
@@ -175,7 +176,7 @@ def convert(
         else:
             detail = "openstack-placement 16.0.0 has no such section"
             found.note(f"section [{section}]", Outcome.BY_HAND, detail)
-    _add_defaults(found, said, Path(files[0]).absolute().parent)
+    _add_defaults(found, said, _folders(files))
     return found
 
 
@@ -279,7 +280,7 @@ def _convert(
         found.note(spelled, Outcome.BY_HAND, detail)
     elif option.setting:
         try:
-            texts = option.texts(said.text, Path(said.file))
+            texts = option.texts(said.text, _beside_which(found.files, option.setting, said))
             _set(found, option.setting, texts, (section, name), said)
         except ValueError as error:
             detail = f"{error}: {said.text!r}"
@@ -291,6 +292,20 @@ def _convert(
     else:
         matters = MATTERS.get((section, name), _never)(said.text)
         found.note(spelled, Outcome.BY_HAND if matters else Outcome.NOT_NEEDED, option.reason)
+
+
+def _beside_which(files: Sequence[str], setting: str, said: SaidOption) -> Path:
+    """The file beside which a relative path is: for a policy file any that was read, or its own."""
+    if setting == _POLICY_SETTING:
+        for folder in _folders(files):
+            if (folder / said.text).is_file():
+                return folder / Path(said.file).name
+    return Path(said.file)
+
+
+def _folders(files: Sequence[str]) -> list[Path]:
+    """The directories of the files, in the order in which oslo.policy looks there."""
+    return list(dict.fromkeys(Path(one).absolute().parent for one in reversed(files)))
 
 
 def _never(_text: str) -> bool:
@@ -343,7 +358,7 @@ def _carry_keystone(
 
 
 def _add_defaults(
-    found: Conversion, said: Mapping[str, Mapping[str, SaidOption]], folder: Path
+    found: Conversion, said: Mapping[str, Mapping[str, SaidOption]], folders: Sequence[Path]
 ) -> None:
     """Say what is a default there and none here."""
     there = "the default there"
@@ -363,13 +378,14 @@ def _add_defaults(
     if _MOST not in found.settings:
         detail = f"{_MOST} = auto, the default here, leaves out no host; -1 there: unlimited"
         found.note(f"[placement] {_MOST}", Outcome.NOT_NEEDED, detail)
-    rules = folder / _POLICY_FILE
-    if "policy_file" not in found.settings and rules.is_file():
-        found.settings["policy_file"] = ((str(rules),), "[oslo_policy] policy_file, by default")
+    rules = next((one / _POLICY_FILE for one in folders if (one / _POLICY_FILE).is_file()), None)
+    if _POLICY_SETTING not in found.settings and rules is not None:
+        found.settings[_POLICY_SETTING] = ((str(rules),), "[oslo_policy] policy_file, by default")
         detail = f"policy_file = {rules}, which is read by default there"
         found.note("[oslo_policy] policy_file", Outcome.ADDED, detail)
-    more = folder / _POLICY_FOLDER
-    if "policy_dirs" not in said.get("oslo_policy", {}) and any(more.glob("*")):
+    more = next((one / _POLICY_FOLDER for one in folders if (one / _POLICY_FOLDER).is_dir()), None)
+    unsaid = "policy_dirs" not in said.get("oslo_policy", {})
+    if unsaid and more is not None and any(more.glob("*")):
         reason = PLACEMENT_OPTIONS["oslo_policy", "policy_dirs"].reason
         found.note("[oslo_policy] policy_dirs", Outcome.BY_HAND, f"{more}: {reason}")
     if "database" not in found.settings:
