@@ -248,3 +248,19 @@ def test_hosts_that_are_closed_to_a_tag_are_closed_to_every_choice(service: Serv
     found = made(service, described(4, tags=["noisy"]))["decision"]
     assert set(taken(found).values()) == {1}, "the fast host is in the rack of the quiet one"
     assert len({one["domains"]["rack"] for one in found["assignments"]}) == 1
+
+
+def test_a_refusal_names_members_that_stand_as_an_alternative(service: Service) -> None:
+    """They were looked for by the name that stands for them while places are searched."""
+    near = {"name": "near", "type": "affinity", "members": ["*"], "level": "rack"}
+    either = [{"resources": {"VCPU": 16}}, {"resources": {"VCPU": 2}}]
+    role = {"name": "web", "count": 1, "alternatives": either}
+    found = made(service, {"name": "e", "members": [role], "policies": [near]})
+    more = {"role": {"name": "db", "count": 3, "resources": {"VCPU": 6}}, "decide": {}}
+    path = f"/ensembles/{found['ensemble']['id']}/members"
+    answer = service.call("POST", path, {"member": more})
+    assert answer.status_code == 409, answer.text
+    conflict = answer.json["errors"][0]["explanation"]["conflict"]
+    assert {one.get("policy") for one in conflict} > {"near"}
+    assert {one.get("resources") for one in conflict} > {"db"}
+    assert "|" not in str(conflict)

@@ -236,7 +236,8 @@ class _Lacking:
                 one.level, self.usable.left(self.usable.of_request(one.members))
             )
             if domains and one.limit == 0 and count % domains:
-                text = f"{one.level}s over which {members_text(one.members)} cannot be even"
+                some = members_text(self.usable.of_request(one.members))
+                text = f"{one.level}s over which {some} cannot be even"
                 yield Fact(text, domains, None)
             elif set(one.domains) - set(left.tolist()) and count > one.limit * len(left):
                 who = self.usable.who(one.members)

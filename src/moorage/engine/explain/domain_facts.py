@@ -209,7 +209,7 @@ def _too_little_in_one(usable: UsableHosts, one: SameDomain) -> Iterator[Fact]:
     enough = sums >= needed
     if (fits & enough.all(axis=1)).any():
         return
-    text = f"{level}s with room for {members_text(one.members)}"
+    text = f"{level}s with room for {members_text(usable.of_request(one.members))}"
     for k in np.flatnonzero(needed).tolist():
         if k < len(usable.built.terrain.classes) and not (fits & enough[:, k]).any():
             name, who = problem.classes[k], usable.who(one.members)
@@ -240,7 +240,7 @@ def _too_few_beside(usable: UsableHosts, near: Near) -> Iterator[Fact]:
     most = _domains_of_others(usable, near)
     have = int(np.sort(np.clip(places, 0, len(ours)))[::-1][:most].sum())
     if have < len(ours):
-        who, by = members_text(near.members), members_text(near.others)
+        who, by = (members_text(usable.of_request(some)) for some in (near.members, near.others))
         where = f"{most} {level}{'s' if most > 1 else ''}"
         yield Fact(f"places for {who} in {where} beside {by}, at most", have, len(ours))
 

@@ -116,12 +116,13 @@ class UsableHosts:
 
     def different(self, members: Iterable[MemberName]) -> list[Bools]:
         """[H] the hosts that are left to each of the members; once for those of one kind."""
-        return list({id(mask): mask for mask in (self.hosts_of[one] for one in members)}.values())
+        every = (self.hosts_of[one] for one in self.of_request(members))
+        return list({id(mask): mask for mask in every}.values())
 
     def who(self, members: Iterable[MemberName]) -> str:
         """The flavors of the members, or their roles: `m1.small and db`."""
         request = self.built.request
-        roles = dict.fromkeys(one.role for one in members)
+        roles = dict.fromkeys(one.role for one in self.of_request(members))
         names = {role.name: role.flavor or role.name for role in request.roles}
         return " and ".join(dict.fromkeys(names[role] for role in roles))
 
@@ -132,7 +133,8 @@ class UsableHosts:
     def giver(self, members: Iterable[MemberName]) -> str:
         """What gives the members their resources, `host` if that differs."""
         request = self.built.request
-        kinds = {giver_of(one) for member in members for one in request.role_of(member).choices}
+        some = self.of_request(members)
+        kinds = {giver_of(one) for member in some for one in request.role_of(member).choices}
         return kinds.pop() if len(kinds) == 1 else "host"
 
     def giving(self, member: MemberName) -> Bools:
