@@ -250,6 +250,8 @@ class _HostRoom:
         if forbidden:
             room[:, self._with_trait(forbidden)[columns.rows]] = 0
         if (snapshot.parent[columns.rows] < 0).all():  # one provider of the class in each tree
+            if np.array_equal(columns.rows, self._rows):
+                return room
             at = columns.position[self._rows]
             return np.where(at >= 0, np.take(room, at, axis=1, mode="clip"), np.float32(0))
         return np.array([self._summed(columns.rows, one) for one in room])

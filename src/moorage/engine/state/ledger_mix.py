@@ -44,14 +44,18 @@ def ledger_mix(snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]) -> R
 
 def _counted(snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]) -> RequestMix:
     hosts, now = snapshot.hosts, snapshot.taken_at
-    counts: Counter[Shape] = Counter()
+    alike: Counter[tuple[tuple[str, int], ...]] = Counter()
     for host in hosts[:: -(-len(hosts) // SAMPLE) or 1].tolist():
-        taken: dict[str, Counter[str]] = {}
+        taken: dict[str, Mapping[str, int]] = {}
         for row in snapshot.tree(host).tolist():
             for one in snapshot.state(row).bookings:
                 if one.live(now):
-                    taken.setdefault(one.consumer, Counter()).update(one.amounts)
-        counts.update(shape(amounts) for amounts in taken.values())
+                    mine = taken.get(one.consumer)
+                    taken[one.consumer] = one.amounts if mine is None else _sum(mine, one.amounts)
+        alike.update(tuple(sorted(amounts.items())) for amounts in taken.values())
+    counts: Counter[Shape] = Counter()
+    for amounts, count in alike.items():
+        counts[shape(dict(amounts))] += count
     if not counts:
         return RequestMix()
     known = shapes_by_amounts(flavors())
@@ -59,6 +63,10 @@ def _counted(snapshot: Snapshot, flavors: Callable[[], Iterable[Flavor]]) -> Req
     for taken_alone, count in counts.items():
         asked[known.get(taken_alone, taken_alone)] += count
     return RequestMix.of(asked)
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in one.keys() | other.keys()}
 
 
 def shapes_by_amounts(flavors: Iterable[Flavor]) -> Mapping[Shape, Shape]:
