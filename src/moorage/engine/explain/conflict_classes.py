@@ -32,8 +32,18 @@ def binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str
     """Role -> the resource classes that a conflict needs, for roles with resources in it.
 
     Under `groups_key(role)`, for roles with devices in it: the names of the groups. Found by
-    deletion: classes are dropped one by one while the problem stays infeasible.
+    deletion: classes are dropped one by one while the problem stays infeasible. Once a question is
+    not decided, what was not tried counts as needed: the others are mostly as hard.
     """
+    own = replace(oracle, complete=True)
+    try:
+        return _binding_classes(built, core, own)
+    finally:
+        oracle.complete = oracle.complete and own.complete
+
+
+def _binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str, frozenset[str]]:
+    """See `binding_classes`."""
     conflict = frozenset(core.elements)
     aside = frozenset(elements(built)) - conflict
     bare = request_without(built, aside)
@@ -52,6 +62,7 @@ def binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str
             less = needed[name] - {one}
             if (
                 less
+                and oracle.complete
                 and oracle.feasible_if_time(
                     _problem_with_classes(built, bare, needed | {name: less})
                 )
@@ -98,7 +109,11 @@ def _binding_groups(
             less = without_group(role, group.name)
             roles = tuple(less if one.name == role.name else one for one in bare.roles)
             reduced = replace(bare, roles=roles)
-            if less.groups and oracle.feasible_if_time(_problem_of(built, reduced)) is False:
+            if (
+                less.groups
+                and oracle.complete
+                and oracle.feasible_if_time(_problem_of(built, reduced)) is False
+            ):
                 role, bare = less, reduced
         found[groups_key(role.name)] = frozenset(one.name for one in role.groups)
     return found

@@ -159,7 +159,7 @@ class DeletionFilter:
     def _feasible(self, one: _Question) -> bool | None:
         if one not in self._known:
             verdict = self._implied(one)
-            if verdict is None:
+            if verdict is None and not self._was_undecided(one):
                 verdict = self.oracle.feasible_if_time(self._problem(one))
             self._known[one] = verdict
         return self._known[one]
@@ -198,6 +198,20 @@ class DeletionFilter:
         except TimeExpired:
             self.oracle.complete = False
         return None
+
+    def _was_undecided(self, one: _Question) -> bool:
+        """Whether the same problem was searched for in vain, asked with another meaning in mind.
+
+        That took all the time that one question may take, and would again.
+        """
+        try:
+            return any(
+                verdict is None and other.aside == one.aside and self._mean_the_same(one, other)
+                for other, verdict in self._known.items()
+            )
+        except TimeExpired:
+            self.oracle.complete = False
+            return True
 
     def _mean_the_same(self, smaller: _Question, larger: _Question) -> bool:
         """Whether the policies of the smaller request mean the same in the larger one."""
