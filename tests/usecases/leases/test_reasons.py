@@ -219,6 +219,31 @@ def test_a_refused_lease_is_offered_the_latest_end_up_to_which_it_fits(world: Ma
     here.lease(1, hours(here, str(end)), vcpu=10, members=2, cleaning=HOUR)
 
 
+class JointlyAsked:
+    """A solver that notes each problem in which leases move for a request."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.problems: list[bytes] = []
+
+    def solve(self, problem: Problem, *, time_limit: int, seed: int) -> Outcome:
+        """See `Solver`."""
+        if len({member.role for member in problem.members}) > 1:
+            self.problems.append(instance.dumps(problem))
+        return self.solver.solve(problem, time_limit=time_limit, seed=seed)
+
+
+def test_a_smaller_lease_is_tried_once_with_the_leases_that_might_move_for_it(world: Make) -> None:
+    """Both the change of the count that is least and the largest count come to one member less."""
+    here = world(16, 16)
+    here.lease(4, 5, vcpu=10)
+    here.lease(6, 8, vcpu=16, members=2)
+    asked = JointlyAsked(here.service.env.solver)
+    here.service.env = replace(here.service.env, solver=asked)
+    refused(lambda: here.lease(1, 7, vcpu=10, members=2, cleaning=HOUR))
+    assert max(Counter(asked.problems).values()) == 1
+
+
 def test_the_end_that_is_offered_may_have_others_make_room(world: Make) -> None:
     here = world(16)
     here.lease(6, 8, vcpu=16)

@@ -120,7 +120,7 @@ class _Judge:
             return True
         if self.otherwise is None:
             return False
-        granted = self.otherwise.with_request(request).granted(self.oracle.remaining())
+        granted = self.otherwise.grants(request, self.oracle.remaining())
         self.sure = self.sure and granted is not None
         return granted is True
 

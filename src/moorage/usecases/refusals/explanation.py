@@ -341,7 +341,7 @@ def with_nearest_relaxations(
         return deadline.left(left())
 
     def granted(request: EnsembleRequest) -> bool | None:
-        return otherwise.with_request(request).granted(remaining())
+        return otherwise.grants(request, remaining())
 
     cores = [Core(one.elements, one.minimal) for one in why.conflicts]
     known = [one for one in why.relaxations if one.result == NOW]

@@ -6,7 +6,7 @@ leases that have not started, and preemption of leases of lower priority.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Member
@@ -71,6 +71,10 @@ class Trial:
     proposal: Proposal
     options: DecisionOptions
     observation: Observation
+    _granted: list[tuple[EnsembleRequest, bool]] = field(
+        default_factory=list, init=False, repr=False
+    )
+    """Changed requests that were searched for, and whether they would be granted."""
 
     @property
     def reader(self) -> RefusalReader:
@@ -111,6 +115,20 @@ class Trial:
         if result.placement is not None:
             return True
         return None if result.unsure else False
+
+    def grants(self, request: EnsembleRequest, seconds: float) -> bool | None:
+        """Whether a changed request would be granted, by a search of at most `seconds`.
+
+        None: unknown. Explanations look for changes in several ways, which meet at the same ones:
+        one that was decided is not searched for again.
+        """
+        for known, decided in self._granted:
+            if _ask_the_same(known, request):
+                return decided
+        verdict = self.with_request(request).granted(seconds)
+        if verdict is not None:
+            self._granted.append((request, verdict))
+        return verdict
 
     def window_request(
         self, request: EnsembleRequest, displacing_from: Instant | None
@@ -163,3 +181,16 @@ class Trial:
             known_hosts=KnownHosts(barred=proposal.known_hosts.barred),
         )
         return replace(self, proposal=changed)
+
+
+def _ask_the_same(one: EnsembleRequest, other: EnsembleRequest) -> bool:
+    """Whether two changes of one request have the same members, roles, policies and period."""
+    return (
+        frozenset(one.members) == frozenset(other.members)
+        and frozenset(one.absent) == frozenset(other.absent)
+        and one.fixed == other.fixed
+        and one.period == other.period
+        and one.roles == other.roles
+        and one.policies == other.policies
+        and one.restated == other.restated
+    )
