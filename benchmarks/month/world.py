@@ -35,16 +35,16 @@ from moorage.engine.candidates.query import CandidateQuery
 from moorage.engine.state.bounded_view import with_period
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.claims.outcome import expire
-from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.ledger.allocations import allocate, release
+from moorage.usecases.ledger.candidate_rules import search_for, with_rules
 from moorage.usecases.shared.allocation_write import Lifetimes, WriteSettings
+from moorage.usecases.shared.candidate_search import CandidateRequest
 from moorage.usecases.shared.limits import Limits
-from moorage.usecases.tickets.candidates import ticket_candidates
 from moorage.workers import effects
 from moorage.workers.expiry import sweep
 
@@ -294,10 +294,11 @@ class World:
         return self._queries.setdefault(wants, made)
 
     def _offered(self, snapshot: Snapshot, query: CandidateQuery) -> list[Mapping[str, Amounts]]:
-        drawn = ticket_candidates(self.service.store, snapshot, query)
-        if drawn is not None:
-            return _first(drawn.snapshot, drawn.candidates)
-        seen = fleet_for_query(snapshot, query, self.lifetimes)
+        asked = CandidateRequest(self.service.store, WriteSettings(self.lifetimes), query)
+        search = search_for(with_rules(asked), snapshot)
+        if search.kept is not None:
+            return _first(search.snapshot, search.kept)
+        seen, query = search.fleet, search.query
         if any(PREEMPTIBLE in group.resources for group in query.groups):
             for run in RUNS:
                 period = Period(snapshot.taken_at, snapshot.taken_at + run)

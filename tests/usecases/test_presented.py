@@ -16,7 +16,8 @@ from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
 from moorage.engine.state.snapshot import ProviderState, Snapshot
-from moorage.usecases.claims.presented import PresentedClaim, candidates_for
+from moorage.usecases.claims.presented import candidates_for
+from moorage.usecases.shared.candidate_search import PresentedClaim
 
 NAME = MemberName("db", 0)
 MEMBER = Member(NAME, "member")

@@ -20,11 +20,11 @@ from moorage.domain.virtual_classes import HOURS, PREEMPTIBLE
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
 from moorage.testing.service import TENANT
-from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.leases.queries import remaining
 from moorage.usecases.ledger.allocations import allocate
+from moorage.usecases.ledger.candidate_rules import search_for, with_rules
 from moorage.usecases.shared.allocation_write import WriteSettings
-from moorage.usecases.tickets.candidates import ticket_candidates
+from moorage.usecases.shared.candidate_search import CandidateRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,13 +40,12 @@ _MANY: Final = 50
 def offered(here: Months, amounts: Amounts) -> list[Mapping[str, Amounts]]:
     """What a scheduler is shown for a flavor: provider -> amounts, candidate by candidate."""
     query = CandidateQuery((RequestGroup("", amounts),), root_forbidden=frozenset({DISABLED}))
-    snapshot = here.store.snapshot()
-    drawn = ticket_candidates(here.store, snapshot, query)
-    if drawn is not None:
-        seen, found = drawn.snapshot, islice(drawn.candidates, _MANY)
-    else:
-        seen = fleet_for_query(snapshot, query, here.lifetimes)
-        found = islice(candidates(seen, query), _MANY)
+    asked = CandidateRequest(here.store, WriteSettings(here.lifetimes), query)
+    search = search_for(with_rules(asked), here.store.snapshot())
+    seen = search.snapshot
+    kept = search.kept
+    every = candidates(search.fleet, search.query) if kept is None else kept
+    found = islice(every, _MANY)
     return [{seen.uuids[row]: of for row, of in one.allocations} for one in found]
 
 

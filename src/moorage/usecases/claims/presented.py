@@ -8,12 +8,12 @@ claim's bookings counted as free, and its allocations replace these bookings in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, Committed, PutEvent, Stay, TakeHold
-from moorage.domain.decisions import Claim, ClaimState
+from moorage.domain.decisions import ClaimState
 from moorage.domain.derived_events import spent_claim
 from moorage.domain.errors import (
     ConcurrentUpdate,
@@ -31,6 +31,7 @@ from moorage.usecases.claims.outcome import activation_changes, active_claim, cl
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.claims.stay_terms import ending_in_time, with_virtual_classes
 from moorage.usecases.shared.allocation_write import named_by_request
+from moorage.usecases.shared.candidate_search import PresentedClaim
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
@@ -38,32 +39,19 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, ReplaceAllocations
-    from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.period import Duration
     from moorage.engine.candidates.enumerate import Candidate
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import ProviderState, Snapshot
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.allocation_write import AllocationWrite, Rest
+    from moorage.usecases.shared.candidate_search import CandidateRequest, CandidateSearch
 
 _FIRST: Final = 1
 """Generation of a consumer whose allocations were written once."""
 ATTEMPTS: Final = 100
 """Commits tried while the ensemble keeps changing; each conflict means that another one succeeded.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class PresentedClaim:
-    """A building claim whose place is still booked, as named by a Placement request."""
-
-    claim: Claim
-    ensemble: Ensemble
-    member: Member
-    providers: frozenset[str]
-    """UUIDs of the providers on which the place is booked."""
-    stay: Booking
-    """One of its bookings; the terms (end, preemptible, priority) are the same for all."""
 
 
 def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | None:
@@ -92,6 +80,19 @@ def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | No
         return None
     providers = frozenset(booking.provider for booking in place)
     return PresentedClaim(claim, ensemble, member, providers, place[0])
+
+
+def with_claim(asked: CandidateRequest) -> CandidateRequest:
+    """The request for candidates with the claim that it presents."""
+    return replace(asked, presented=presented_claim(asked.store, asked.named))
+
+
+def on_place(search: CandidateSearch) -> CandidateSearch:
+    """The search for candidates on the place of the presented claim alone."""
+    presented = search.asked.presented
+    if presented is None:
+        return search
+    return replace(search, kept=candidates_for(search.snapshot, search.query, presented))
 
 
 def candidates_for(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.request import ForcedEnd
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.allocation_write import AllocationWrite, Lifetimes, Rest
+    from moorage.usecases.shared.candidate_search import CandidateSearch
 
 
 def query_period(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> Period:
@@ -60,6 +61,12 @@ def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifeti
     if not period.open_ended:
         snapshot = with_period(snapshot, query.classes, period)
     return with_virtual_classes(snapshot, query)
+
+
+def over_stay(search: CandidateSearch) -> CandidateSearch:
+    """The search of what is free for as long as the query needs capacity; see `query_period`."""
+    lifetimes = search.asked.settings.lifetimes
+    return replace(search, fleet=fleet_for_query(search.snapshot, search.query, lifetimes))
 
 
 def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:

@@ -10,7 +10,7 @@ placed there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -31,12 +31,14 @@ from moorage.domain.refusal_commands import to_see_places
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.outcome import claim_and_ensemble
-from moorage.usecases.claims.presented import staying
+from moorage.usecases.claims.presented import candidates_for, staying
 from moorage.usecases.claims.stay_terms import with_virtual_classes
 from moorage.usecases.decide.member_places import bookings_of, host_row
 from moorage.usecases.decide.writes import current_decision, with_server
+from moorage.usecases.ledger.exclusive_hosts import without_exclusive_hosts
 from moorage.usecases.ledger.member_moves import keeping_hosts
 from moorage.usecases.shared.allocation_write import named_by_request
+from moorage.usecases.shared.candidate_search import without_server_providers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,11 +48,10 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.engine.candidates.enumerate import Candidate
-    from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.claims.presented import PresentedClaim
     from moorage.usecases.ports import Ids, Store
     from moorage.usecases.shared.allocation_write import AllocationWrite, Rest
+    from moorage.usecases.shared.candidate_search import CandidateSearch, PresentedClaim
 
 ATTEMPTS: Final = 5
 """How often a write is tried while the ensemble keeps changing."""
@@ -72,13 +73,24 @@ class _Retry:
     """The bookings of the member's place."""
 
 
-def retry_candidates(
-    store: Store, snapshot: Snapshot, query: CandidateQuery, presented: PresentedClaim, most: int
+def on_place_or_elsewhere(search: CandidateSearch) -> CandidateSearch:
+    """The search on the place of the presented claim, then on hosts for retries of the build."""
+    presented = search.asked.presented
+    if presented is None:
+        return search
+    on_place = candidates_for(search.snapshot, search.query, presented)
+    return replace(search, kept=chain(on_place, _elsewhere_candidates(search, presented)))
+
+
+def _elsewhere_candidates(
+    search: CandidateSearch, presented: PresentedClaim
 ) -> Iterator[Candidate]:
     """Candidates on other hosts, one of each, on which the member of a presented claim may be.
 
-    All bookings count there, as for anybody. Rows are the given snapshot's.
+    All bookings count there, as for anybody.
     """
+    store, snapshot = search.asked.store, search.snapshot
+    query = without_exclusive_hosts(without_server_providers(search)).query
     if _movable(store, presented.ensemble, snapshot) is None:
         return
     keeping = keeping_hosts(snapshot, presented.ensemble, presented.claim.member)
@@ -95,7 +107,7 @@ def retry_candidates(
     for one in islice(candidates(free, replace(query, anchors=anchors)), LOOKED_AT):
         roots = (int(snapshot.root[row]) for row, _ in one.allocations)
         host = next((row for row in roots if row in hosts), None)  # not storage that hosts share
-        if len(shown) == most:
+        if len(shown) == search.asked.settings.build_retries:
             return
         if host is not None and host not in shown:
             shown.add(host)

@@ -37,46 +37,41 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change, Changeset, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.period import Duration, Instant
-    from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import ExclusiveEnsembles, Store
-    from moorage.usecases.shared.allocation_write import AllocationWrite, Lifetimes
+    from moorage.usecases.shared.allocation_write import AllocationWrite
+    from moorage.usecases.shared.candidate_search import CandidateSearch
 
 
-def without_exclusive_hosts(
-    store: Store,
-    snapshot: Snapshot,
-    query: CandidateQuery,
-    lifetimes: Lifetimes,
-    default: OnViolation,
-    server: str | None,
-) -> CandidateQuery:
-    """The query without hosts on which a server would be refused at any time of its stay.
+def without_exclusive_hosts(search: CandidateSearch) -> CandidateSearch:
+    """The search without hosts on which a server would be refused at any time of its stay.
 
     They lend nothing to a server elsewhere either. A query names no project, so it is everybody's
-    stranger, unless it is for a `server` that there is. `default` is for policies that do not say
-    whether they refuse.
+    stranger, unless it is for a server that there is.
     """
+    store, settings = search.asked.store, search.asked.settings
+    snapshot, query = search.snapshot, search.query
     known = store.exclusive_ensembles(snapshot)
-    keeping = list(_refusing(known.ensembles, default))
+    keeping = list(_refusing(known.ensembles, settings.foreign_servers))
     if not keeping:
-        return query
-    stay = query_period(snapshot, query, lifetimes)
-    stranger = _stranger(store, server)
+        return search
+    stay = query_period(snapshot, query, settings.lifetimes)
+    stranger = _stranger(store, search.asked.named)
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for owner, statement in keeping:
         if not _is_own(owner, stranger.consumer):
             closed |= providers_closed_by(snapshot, owner, statement, stranger, stay)
     roots = snapshot.roots
     if not closed[roots].any():
-        return query
+        return search
     opened = frozenset(roots[~closed[roots]].tolist())
     lenders = sharing(snapshot).lender
-    return replace(
+    left = replace(
         query,
         anchors=opened if query.anchors is None else query.anchors & opened,
         closed_lenders=query.closed_lenders.union(lenders[closed[lenders]].tolist()),
     )
+    return replace(search, query=left)
 
 
 def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:

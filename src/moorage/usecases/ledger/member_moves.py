@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change, Changeset, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, OnViolation, Role
     from moorage.domain.member_names import MemberName
-    from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
     from moorage.usecases.shared.allocation_write import AllocationWrite
+    from moorage.usecases.shared.candidate_search import CandidateSearch
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
@@ -99,28 +99,18 @@ class _Excess:
         return sorted(name for name, each in self.by_policy.items() if each[row] > each[best])
 
 
-def with_hosts_for_move(
-    store: Store,
-    snapshot: Snapshot,
-    query: CandidateQuery,
-    server: str | None,
-    default: OnViolation,
-) -> CandidateQuery:
-    """The query with only the hosts to which a server may move, as far as policies refuse others.
-
-    `default` is for policies that do not say whether they do. Without a member's server the query
-    stays as it is.
-    """
-    if server is None:
-        return query
-    anchors = query.anchors
-    for move in _moves(store, server, only_refusing=default):
+def with_hosts_for_move(search: CandidateSearch) -> CandidateSearch:
+    """The search on only the hosts to which a server may move, as far as policies refuse others."""
+    asked, snapshot, anchors = search.asked, search.snapshot, search.query.anchors
+    if asked.named is None:
+        return search
+    for move in _moves(asked.store, asked.named, only_refusing=asked.settings.misplaced_members):
         excess = _excess(snapshot, move)
         least = excess.total.min(initial=_ANY)
         rows = np.flatnonzero(excess.of_kind & (excess.total == least))
         hosts = frozenset(snapshot.row_of[excess.terrain.uuids[row]] for row in rows.tolist())
         anchors = hosts if anchors is None else anchors & hosts
-    return replace(query, anchors=anchors)
+    return replace(search, query=replace(search.query, anchors=anchors))
 
 
 def refused_move(env: UseCaseEnvironment, caller: Caller, host: str, server: str) -> str | None:

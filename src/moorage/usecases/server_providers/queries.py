@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import NotFound
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
     from moorage.domain.resources import Amounts, ResourceClass
     from moorage.domain.server_providers import ServerProvider
-    from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Page, Store
@@ -127,21 +124,6 @@ def booked(snapshot: Snapshot, provider: str) -> Mapping[ResourceClass, int]:
         columns = snapshot.classes[one.resource_class]
         found[one.resource_class] = int(columns.peak[columns.position[row]])
     return found
-
-
-def without_server_providers(snapshot: Snapshot, query: CandidateQuery) -> CandidateQuery:
-    """The query for places of servers, which are never on what other servers offer.
-
-    Otherwise a project could offer a class that flavors ask of real hosts.
-    """
-    if not snapshot.offered_by:
-        return query
-    offered = np.array(list(snapshot.offered_by), dtype=np.int64)
-    columns = [snapshot.classes[name] for name in query.classes if name in snapshot.classes]
-    if not any((one.position[offered] >= 0).any() for one in columns):
-        return query
-    hosts = frozenset(snapshot.hosts.tolist())
-    return replace(query, anchors=hosts if query.anchors is None else query.anchors & hosts)
 
 
 def _after(every: Iterator[ServerProvider], marker: str | None) -> Iterator[ServerProvider]:

@@ -8,7 +8,7 @@ the room of one such place given back. For whole hosts of a lease see `lease_hos
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import Booking, BookingState
@@ -34,7 +34,7 @@ from moorage.usecases.tickets.places import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from moorage.domain.ensembles import Member
     from moorage.domain.period import Instant
@@ -43,26 +43,25 @@ if TYPE_CHECKING:
     from moorage.engine.candidates.enumerate import Candidate
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import ProviderState, Snapshot
-    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.candidate_search import CandidateRequest, CandidateSearch
     from moorage.usecases.tickets.places import PlaceHolder, TicketPlaces
 
 
-def without_spent_tickets(
-    store: Store, query: CandidateQuery, *, presents: bool = False
-) -> CandidateQuery:
-    """The query without the classes of tickets whose decisions are not held any more.
+def without_spent_tickets(asked: CandidateRequest) -> CandidateRequest:
+    """The request without the classes of tickets whose decisions are not held any more.
 
     Nova asks for them when it moves a server that was created with a ticket: it gets the answer of
     the same flavor without its ticket. A group of nothing else is left out. If the request presents
     a claim, that claim's place is the only one, and it has no use for any ticket.
     """
+    query = asked.query
     declared = query.virtual_terms
     if declared is None or not any(map(is_ticket, declared.tickets)):
-        return query
-    held = () if presents else place_holders(store, declared.tickets)
+        return asked
+    held = () if asked.presented is not None else place_holders(asked.store, declared.tickets)
     spent = {name for name in declared.tickets if is_ticket(name) and name not in held}
     if not spent:
-        return query
+        return asked
     groups = (
         replace(one, resources={n: x for n, x in one.resources.items() if n not in spent})
         if spent & one.resources.keys()
@@ -74,63 +73,51 @@ def without_spent_tickets(
         for before, after in zip(query.groups, groups, strict=True)
         if after.resources or not before.resources
     )
-    return replace(query, groups=kept) if kept else query
+    return replace(asked, query=replace(query, groups=kept)) if kept else asked
 
 
-def with_presented_reservation(
-    store: Store, query: CandidateQuery, request_id: str | None
-) -> CandidateQuery:
-    """The query with the class of the reservation that its request presents, if it has no other.
+def with_presented_reservation(asked: CandidateRequest) -> CandidateRequest:
+    """The request with the class of the reservation that it presents.
 
     Candidates then have the class, as if the flavor had, and Nova writes it with the allocations.
     """
-    if query.virtual_terms is not None and query.virtual_terms.tickets:
-        return query
-    name = presented_reservation(store, request_id)
+    query = asked.query
+    name = presented_reservation(asked.store, asked.named)
     if name is None:
-        return query
+        return asked
     bare = next((one for one in query.groups if not one.suffix), RequestGroup(suffix=""))
     named = replace(bare, resources={**bare.resources, name: 1})
-    return replace(query, groups=(named, *(one for one in query.groups if one.suffix)))
+    groups = (named, *(one for one in query.groups if one.suffix))
+    return replace(asked, query=replace(query, groups=groups))
 
 
-@dataclass(frozen=True, slots=True)
-class TicketCandidates:
-    """The candidates of a query for a ticket's or reservation's class."""
+def on_ticket_places(search: CandidateSearch) -> CandidateSearch:
+    """The search for a class that stands for places; the same if no class of the query does.
 
-    snapshot: Snapshot
-    """The snapshot with an inventory of the class on each host: one unit per place."""
-    candidates: Iterable[Candidate]
-
-
-def ticket_candidates(
-    store: Store, snapshot: Snapshot, query: CandidateQuery
-) -> TicketCandidates | None:
-    """The candidates of a query for a class that stands for places; None if it has no such class.
-
-    Candidates are on hosts of unclaimed places only, use every provider of such a place, and may
-    use the room of one such place besides what is free until the place's end. There are none of a
-    lease that is not active.
+    Its snapshot has an inventory of the class on each host: one unit per place. Candidates are on
+    hosts of unclaimed places only, use every provider of such a place, and may use the room of one
+    such place besides what is free until the place's end. There are none of a lease that is not
+    active.
     """
-    declared = query.virtual_terms
-    if declared is None or not declared.tickets:
-        return None
-    held = place_holders(store, declared.tickets)
+    store, snapshot, query = search.asked.store, search.snapshot, search.query
+    tickets = {} if query.virtual_terms is None else query.virtual_terms.tickets
+    held = place_holders(store, tickets)
     if not held:
-        return None
+        return search
     (name, holder), *others = held.items()
-    if others or declared.tickets[name] != 1:
-        return TicketCandidates(snapshot, ())
+    if others or tickets[name] != 1:
+        return replace(search, kept=())
     try:
         holder.check_open(snapshot.taken_at)
         found = ticket_places(store, snapshot, holder)
     except (NotFound, WrongState):
-        return TicketCandidates(snapshot, ())
+        return replace(search, kept=())
     if is_of_whole_hosts(holder, found):
         admitted = with_admitted(snapshot, holder, found)
-        return TicketCandidates(admitted, admitted_candidates(admitted, query, holder, found))
+        on_hosts = admitted_candidates(admitted, query, holder, found)
+        return replace(search, snapshot=admitted, kept=on_hosts)
     shown = snapshot.with_states(_stocked(snapshot, name, found))
-    return TicketCandidates(shown, _candidates(shown, query, holder, found))
+    return replace(search, snapshot=shown, kept=_candidates(shown, query, holder, found))
 
 
 def _stocked(
