@@ -49,12 +49,8 @@ from moorage.store.placement_database import read_placement
 from moorage.store.settable_clock import SettableClock
 from moorage.telemetry import table
 from moorage.telemetry.health_checks import HealthChecks
-from moorage.telemetry.instruments import CONTENT_TYPE, Metrics
-from moorage.telemetry.observers import (
-    MeteredSolver,
-    RequestMetrics,
-    StoreMetrics,
-)
+from moorage.telemetry.instruments import CONTENT_TYPE, Metrics, RequestMetrics
+from moorage.telemetry.observers import MeteredSolver, StoreMetrics
 from moorage.telemetry.traces import Traces
 from moorage.usecases.decide.search_queue import SolverBetweenTurns
 from moorage.usecases.next_deadline import next_edge

@@ -230,7 +230,7 @@ def test_each_project_has_one_lifetime() -> None:
     found = configure(read({"lifetime": "30d", "project_lifetime": ["p=1d", "q=forever"]}, {}, ()))
     lifetimes = found.lifetimes
     assert [lifetimes.of(one) for one in ("p", "q", "r")] == [DAY, None, 30 * DAY]
-    assert not configure(read({}, {}, ())).lifetimes.bounded
+    assert configure(read({}, {}, ())).lifetimes.default is None
     twice = read({}, {"MOORAGE_PROJECT_LIFETIME": "p=1d,p=2d"}, ())
     with pytest.raises(BadSetting, match="a project is named twice"):
         configure(twice)

@@ -40,7 +40,7 @@ from moorage.domain.providers import Inventory
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.store import Ledger, open_store
 from moorage.store.backend import Backend
-from moorage.store.changelog.additions import Added, decode, encode
+from moorage.store.changelog.entries import Added, decode_added, encode_added
 from moorage.store.database.session import CursorSession
 from moorage.store.opening import connect
 from moorage.store.read import provider_states
@@ -305,7 +305,7 @@ def test_what_an_entry_says_is_what_was_added(
 ) -> None:
     newcomers = None if project is None else [Occupant(one.consumer, project) for one in bookings]
     added = Added(bookings, newcomers, bump, FOREVER)
-    assert decode("a", encode(added)) == added
+    assert decode_added("a", encode_added(added)) == added
 
 
 CONSUMERS = ("c0", "c1", "c2", "c3")

@@ -11,15 +11,15 @@ from tests.store.hosts import claim, host, opened, used
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider
 from moorage.domain.placement import Occupant
 from moorage.store import open_store
-from moorage.store.changelog import single_writer
+from moorage.store.changelog import entries
 from moorage.store.read import provider_states
 from moorage.store.schema import tables
 
 
 @pytest.fixture
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(single_writer, "TRIM_EVERY", 5)
-    monkeypatch.setattr(single_writer, "KEPT", 3)
+    monkeypatch.setattr(entries, "TRIM_EVERY", 5)
+    monkeypatch.setattr(entries, "KEPT", 3)
 
 
 def test_who_slept_longer_than_the_log_loads_everything(tmp_path: Path, short_log: None) -> None:

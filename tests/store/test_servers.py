@@ -18,7 +18,7 @@ from tests.store.hosts import claim, host, loads, opened, said, used
 
 from moorage.domain.errors import Busy, ConsumerConflict
 from moorage.store import Ledger, open_store
-from moorage.store.changelog import single_writer
+from moorage.store.changelog import entries
 from moorage.store.database import retry
 from moorage.store.postgresql import log as postgresql_log
 
@@ -82,7 +82,7 @@ KINDS: Final = (
         ON_MARIADB,
         mariadb.ask,
         "SELECT UNIX_TIMESTAMP(NOW(6))",
-        single_writer,
+        entries,
         kill_connections,
     ),
 )

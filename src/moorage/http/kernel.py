@@ -20,9 +20,19 @@ from urllib.parse import unquote_to_bytes
 from moorage import logs
 from moorage.domain import deadline
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded, TooManyRequests
-from moorage.http import access_log, proxy_headers, request_body, request_id
+from moorage.http import access_log, proxy_headers, request_body
 from moorage.http.concurrency_limits import ConcurrencyLimits
-from moorage.http.response import Response, busy, error_answer, too_many_requests, unauthorized
+from moorage.http.response import (
+    GLOBAL_REQUEST_ID,
+    REQUEST_ID,
+    Response,
+    busy,
+    error_answer,
+    global_request_id,
+    new_request_id,
+    too_many_requests,
+    unauthorized,
+)
 from moorage.http.system_routes import READING
 from moorage.http.wsgi import MOUNT, status_line
 
@@ -125,25 +135,25 @@ class Kernel:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve one request."""
         started = time.perf_counter()
-        own_id = request_id.new_request_id()
-        environ[request_id.ENVIRON] = own_id
-        sent_id = request_id.global_request_id(environ)
+        own_id = new_request_id()
+        environ[REQUEST_ID] = own_id
+        sent_id = global_request_id(environ)
         if sent_id is not None:
-            environ[request_id.GLOBAL_ENVIRON] = sent_id
+            environ[GLOBAL_REQUEST_ID] = sent_id
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
         response = Response(start_response, own_id)
         counted = self._limits.request()
 
         ids = logs.Ids(own_id, sent_id or "")
-        logs.bind(ids)
+        logs.CURRENT.set(ids)
 
         def finished() -> None:
             counted.release()
-            logs.bind(ids)  # what is sent in parts may have come into another thread's hands
+            logs.CURRENT.set(ids)  # what is sent in parts may have come into another thread's hands
             seconds = time.perf_counter() - started
             access_log.write(environ, path, response.status, seconds)
             self._watch(environ, response.status, seconds)
-            logs.bind(logs.NONE)
+            logs.CURRENT.set(logs.NONE)
 
         try:
             chunks = self._respond(environ, path, response, counted)
@@ -159,7 +169,7 @@ class Kernel:
     def _respond(
         self, environ: Environ, path: str, response: Response, counted: CountedRequest
     ) -> Iterable[bytes]:
-        own_id = environ[request_id.ENVIRON]
+        own_id = environ[REQUEST_ID]
         if not _is_text(path, environ.get("QUERY_STRING", "")):
             detail = "path and query must be UTF-8, without NUL"
             return response.give(_not_understood(detail, own_id))

@@ -12,9 +12,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy
-from moorage.http import request_id
 from moorage.http.proxy_headers import address_of
-from moorage.http.response import busy, error_answer, unauthorized
+from moorage.http.response import REQUEST_ID, busy, error_answer, unauthorized
 from moorage.http.wsgi import Answer
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class MetricsPage:
         return among(self.near) and not among(self.proxies)
 
     def _refused(self, environ: Environ) -> Answer | None:
-        own_id = environ[request_id.ENVIRON]
+        own_id = environ[REQUEST_ID]
         try:
             caller = self.authenticate(environ, own_id)
         except Busy as error:

@@ -22,10 +22,11 @@ import msgspec
 
 from moorage import logs
 from moorage.domain import deadline
-from moorage.http import child_main, planner_client, process_queue, request_id
+from moorage.http import child_main, planner_client, process_queue
 from moorage.http.kernel import CALLER
 from moorage.http.planner_client import PlannerAnswer
 from moorage.http.process_status import Column, ProcessStatus
+from moorage.http.response import GLOBAL_REQUEST_ID, REQUEST_ID
 from moorage.http.wsgi import MOUNT
 from moorage.logs import Lasting
 from moorage.usecases.shared.pending_work import MOST, AfterAnswer, PendingWork, leaving_work
@@ -207,7 +208,7 @@ class _RequestThreads:
             if after.pending:
                 self._finish(connection, after)
             after.close()
-            logs.bind(logs.NONE)
+            logs.CURRENT.set(logs.NONE)
             self._answered.discard(connection)
             del self._running[connection]
             self._say_due()
@@ -253,7 +254,7 @@ def _due(context: Context) -> int:
 def _answer(applications: Mapping[str, Application], asked: PlannerRequest) -> PlannerAnswer:
     """The dialect's whole answer."""
     sent = asked.environ
-    logs.bind(logs.Ids(sent[request_id.ENVIRON], sent.get(request_id.GLOBAL_ENVIRON, "")))
+    logs.CURRENT.set(logs.Ids(sent[REQUEST_ID], sent.get(GLOBAL_REQUEST_ID, "")))
     environ: Environ = {
         **sent,
         CALLER: asked.caller,

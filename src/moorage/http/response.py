@@ -1,5 +1,8 @@
 """One response, sent once, with the request id and checked headers.
 
+OpenStack services send `X-Openstack-Request-Id: req-<uuid>` on to the services they call, so that
+one id links the logs of all. The answer's header of the same name is always our own.
+
 Errors are `{"errors": [...]}` with a code. The reference Placement server answers a
 missing token from in front of its application, in another form; clients see that form here too.
 """
@@ -10,9 +13,9 @@ import logging
 import re
 from functools import lru_cache
 from http import HTTPStatus
+from random import getrandbits
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from moorage.http import request_id
 from moorage.http.transport.body_parts import BodyParts, packed
 from moorage.http.wsgi import json_answer, status_line
 
@@ -20,7 +23,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from moorage.domain.errors import Busy, TooManyRequests
-    from moorage.http.wsgi import Answer, ExcInfo, Headers, StartResponse
+    from moorage.http.wsgi import Answer, Environ, ExcInfo, Headers, StartResponse
+
+REQUEST_ID: Final = "moorage.request_id"
+"""Key of a request's own id in its environ."""
+GLOBAL_REQUEST_ID: Final = "moorage.global_request_id"
+"""Key of the id that the caller's own request has, if it sent one."""
+
+_HEADER: Final = "x-openstack-request-id"
+_INBOUND: Final = ("HTTP_X_OPENSTACK_REQUEST_ID", "HTTP_X_OPENSTACK_GLOBAL_REQUEST_ID")
+_FORM: Final = re.compile(
+    r"req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE
+)
+
+
+def new_request_id() -> str:
+    """A fresh id: `req-` and a random UUID (RFC 9562, version 4).
+
+    It is no secret; each process, forked ones too, has a seed of its own.
+    """
+    text = f"{getrandbits(128):032x}"
+    return f"req-{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"
+
+
+def global_request_id(environ: Environ) -> str | None:
+    """The id the caller sent, if it has the form; anything else is ignored, as OpenStack does."""
+    for key in _INBOUND:
+        sent = environ.get(key)
+        if isinstance(sent, str) and _FORM.fullmatch(sent):
+            return sent
+    return None
+
 
 Challenge: TypeAlias = tuple[tuple[str, str], ...]
 """Headers of a 401, by name and value."""
@@ -138,7 +171,7 @@ class Response:
             plain = value.isascii() and value.isprintable()
             if not (_is_name(name) and (plain or _VALUE.fullmatch(value))):
                 raise ValueError(f"not a header: {name!r}: {value!r}")
-            if name.lower() == request_id.HEADER:
+            if name.lower() == _HEADER:
                 has_id = True
         self.status = int(status[:3])
         self._pending, self._has_id = (status, headers), has_id
@@ -157,7 +190,9 @@ class Response:
         if isinstance(chunks, list | tuple | BodyParts):
             self._flush()
             finished()
-            return chunks if isinstance(chunks, BodyParts) else packed(chunks)
+            if isinstance(chunks, BodyParts) or len(chunks) <= 1:  # in one piece already
+                return chunks
+            return packed(chunks)
         stream = _Stream(chunks, finished, self._own_id)
         self._flush()
         return stream
@@ -174,7 +209,7 @@ class Response:
             raise RuntimeError("the application returned without calling start_response")
         status, headers = self._pending
         if not self._has_id:
-            headers = [*headers, (request_id.HEADER, self._own_id)]
+            headers = [*headers, (_HEADER, self._own_id)]
         self._start_response(status, headers)
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from moorage.http import request_id as ids
 from moorage.http.proxy_headers import PREFIX
-from moorage.http.response import error_answer
+from moorage.http.response import REQUEST_ID, error_answer
 from moorage.http.wsgi import ROUTE, json_answer
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class SystemRoutes:
 
     def answer(self, environ: Environ, path: str) -> Answer:
         """The answer for a path that no mount has."""
-        method, request_id = environ["REQUEST_METHOD"], environ[ids.ENVIRON]
+        method, request_id = environ["REQUEST_METHOD"], environ[REQUEST_ID]
         page = self.system_page(path)
         if path in {"", "/"}:
             page = self._discovery

@@ -5,7 +5,7 @@ said where it happens; nothing here knows a request, a store or a solver.
 """
 
 from moorage.logs.formatter import FORMATS, configure
-from moorage.logs.ids import NONE, Ids, bind, current
+from moorage.logs.ids import CURRENT, NONE, Ids
 from moorage.logs.repeated_messages import Lasting
 
-__all__ = ["FORMATS", "NONE", "Ids", "Lasting", "bind", "configure", "current"]
+__all__ = ["CURRENT", "FORMATS", "NONE", "Ids", "Lasting", "configure"]

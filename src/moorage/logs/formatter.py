@@ -10,7 +10,7 @@ from logging.handlers import WatchedFileHandler
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import BadConfiguration
-from moorage.logs.ids import current
+from moorage.logs.ids import CURRENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ class _Text(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         """The line; whatever a client sent, it stays one."""
-        ids = current()
+        ids = CURRENT.get()
         sent = f" for {ids.called_by}" if ids.called_by else ""
         record.ids = f"[{ids.own}{sent}] " if ids.own else ""
         record.message = record.message.replace("\r", "\\r").replace("\n", "\\n")
@@ -70,7 +70,7 @@ class _Json(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The object: what every record has, then what this one says in particular."""
-        ids = current()
+        ids = CURRENT.get()
         line: dict[str, object] = {
             "time": _utc(record.created),
             "level": record.levelname,

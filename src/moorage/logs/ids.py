@@ -1,6 +1,6 @@
 """Which request a thread works for: its own id, and the id its caller's request came with.
 
-Whoever begins a request binds its ids; every line that is logged until they are unbound has
+Whoever begins a request sets its ids; every line that is logged until they are unset has
 them, whichever part of the service writes it.
 """
 
@@ -22,14 +22,5 @@ class Ids:
 
 
 NONE: Final = Ids()
-_CURRENT: Final = ContextVar("moorage_request_ids", default=NONE)
-
-
-def bind(ids: Ids) -> None:
-    """From now on this thread works for the request of these ids; `NONE` ends it."""
-    _CURRENT.set(ids)
-
-
-def current() -> Ids:
-    """The ids this thread works for."""
-    return _CURRENT.get()
+CURRENT: Final = ContextVar("moorage_request_ids", default=NONE)
+"""The ids of the request that this thread works for; `NONE` ends it."""

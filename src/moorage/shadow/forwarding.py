@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from moorage import logs
-from moorage.http import access_log, request_id
-from moorage.http.response import error_answer
+from moorage.http import access_log
+from moorage.http.response import error_answer, global_request_id, new_request_id
 from moorage.http.wsgi import status_line
 from moorage.shadow.exchange import KEPT, WRITES, Exchange, Reply
 from moorage.shadow.follower import Follower
@@ -51,13 +51,13 @@ class Forwarding:
         if not path.startswith(self.prefix) or inner[:1] not in {"", "/"} or _is_systems(path):
             return self.app(environ, start_response)
         started = time.perf_counter()
-        own_id = request_id.new_request_id()
-        logs.bind(logs.Ids(own_id, request_id.global_request_id(environ) or ""))
+        own_id = new_request_id()
+        logs.CURRENT.set(logs.Ids(own_id, global_request_id(environ) or ""))
         try:
             answer = self._forward(environ, inner, own_id)
             access_log.write(environ, path, answer.status, time.perf_counter() - started)
         finally:
-            logs.bind(logs.NONE)
+            logs.CURRENT.set(logs.NONE)
         headers = list(answer.headers)
         if answer.body and not answer.header("content-length"):  # it came in chunks
             headers.append(("Content-Length", str(len(answer.body))))

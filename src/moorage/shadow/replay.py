@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.http import request_id
 from moorage.http.kernel import CALLER
+from moorage.http.response import REQUEST_ID, new_request_id
 from moorage.http.wsgi import ROUTE
 from moorage.shadow.comparison import Answered
 from moorage.usecases.ports import Caller
@@ -71,7 +71,7 @@ def _environ(exchange: Exchange) -> Environ:
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
-        request_id.ENVIRON: request_id.new_request_id(),
+        REQUEST_ID: new_request_id(),
         CALLER: OPERATOR,
         **exchange.headers,
     }

@@ -45,7 +45,7 @@ class PoolSolver:
 
         def messages() -> tuple[bytes, bytes]:
             left = max(int((until - time.monotonic()) * SECOND), 1)
-            ids = logs.current()
+            ids = logs.CURRENT.get()
             terms = {
                 "time_limit": left,
                 "seed": seed,

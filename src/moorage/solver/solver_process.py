@@ -104,7 +104,7 @@ def _converse(connection: Connection, solver: Solver) -> None:
         message = connection.recv_bytes(process_queue.LONGEST_MESSAGE)
         answer = None
         if terms is not None:
-            logs.bind(terms.work_for)
+            logs.CURRENT.set(terms.work_for)
             with progress_sent(connection) if terms.progress else nullcontext():
                 answer = _solve(solver, message, terms)
         if answer is None:
@@ -115,7 +115,7 @@ def _converse(connection: Connection, solver: Solver) -> None:
     except (EOFError, OSError):
         _log.info("a client left before its answer was there")
     finally:
-        logs.bind(logs.NONE)
+        logs.CURRENT.set(logs.NONE)
 
 
 @dataclass(frozen=True, slots=True)

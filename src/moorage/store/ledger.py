@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from moorage.store.commit.change_bodies import ChangeBodies
+from moorage.store.commit.batch import ChangeBodies
 from moorage.store.commit.commit import commit, commit_alone
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
@@ -17,14 +17,12 @@ from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.lease_queries import LeaseQueries
 from moorage.store.read.records import RecordStore
 from moorage.store.schema.upgrade import check_schema
-from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.providers import ResourceProvider
-    from moorage.engine.state.snapshot import Snapshot
     from moorage.store.backend import Backend
     from moorage.store.changelog.entries import Connections
     from moorage.store.watch import Watch
@@ -32,16 +30,18 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_UNWATCHED = Unwatched()
-
 
 class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
     """Every method is a transaction of its own and may be called from any thread."""
 
-    def __init__(self, backend: Backend, clock: Clock | None, watch: Watch = _UNWATCHED) -> None:
+    def __init__(self, backend: Backend, clock: Clock | None, watch: Watch | None = None) -> None:
         super().__init__(backend, clock)
         self._watch = watch
         self._feed = Feed(backend, clock, watch)
+        self.snapshot = self._feed.snapshot
+        """See `Store`."""
+        self.last_snapshot = self._feed.last_snapshot
+        """See `Store`."""
         self._turns = FifoLock(WAIT)
         self.event_log = EventStore(backend, self.now)
         """See `Store`."""
@@ -65,12 +65,6 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         """How many connections this process has to the database now."""
         return self._backend.connections()
 
-    def snapshot(self) -> Snapshot:
-        return self._feed.snapshot()
-
-    def last_snapshot(self) -> Snapshot:
-        return self._feed.last_snapshot()
-
     def commit(self, changeset: Changeset) -> Committed:
         """See `Store`.
 
@@ -80,7 +74,7 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         bodies = ChangeBodies(changeset)
         with self._backend.log.queue(changeset):
             work = self._written(partial(commit, changeset=changeset, bodies=bodies))
-            return self._watch.commit(work)
+            return work() if self._watch is None else self._watch.commit(work)
 
     def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
         """See `Store`. In each process one at a time, so that others come in between.
@@ -89,7 +83,8 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
             Busy: too many before it, too many writers at once, or the database is away.
         """
         with self._turns:
-            return self._watch.commit(self._written(partial(commit_alone, propose=propose)))
+            work = self._written(partial(commit_alone, propose=propose))
+            return work() if self._watch is None else self._watch.commit(work)
 
     def _written(self, work: Callable[..., T]) -> Callable[[], T]:
         """What does the work in a transaction of its own."""

@@ -11,7 +11,6 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from moorage.domain.errors import BadConfiguration
 from moorage.store.ledger import Ledger
 from moorage.store.schema.upgrade import is_current, is_empty, upgrade
-from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
@@ -22,11 +21,8 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Clock
 
 
-_UNWATCHED = Unwatched()
-
-
 def open_store(
-    database_url: str, *, clock: Clock | None = None, watch: Watch = _UNWATCHED
+    database_url: str, *, clock: Clock | None = None, watch: Watch | None = None
 ) -> Ledger:
     """The ledger at a database URL, made or migrated if need be.
 

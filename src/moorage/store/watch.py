@@ -18,13 +18,3 @@ class Watch(Protocol):
 
     def refresh(self, work: Callable[[], T]) -> T:
         """The snapshot is brought up to date: it was behind."""
-
-
-class Unwatched:
-    """Nobody looks."""
-
-    def commit(self, work: Callable[[], T]) -> T:
-        return work()
-
-    def refresh(self, work: Callable[[], T]) -> T:
-        return work()

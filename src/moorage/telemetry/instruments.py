@@ -10,6 +10,7 @@ import logging
 import os
 import struct
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
@@ -36,6 +37,10 @@ _MOMENT: Final = 0.02
 """How often a file that was only half written is looked at again, and after how many seconds."""
 _WHERE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The variable from which the library reads the folder when its first value is made."""
+
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Methods with a label of their own; all others are `other`."""
 
 
 class Metrics:
@@ -76,6 +81,24 @@ class Metrics:
             instrument = self._rows[row.name]
             found = self._kept[key] = instrument.labels(*labels) if labels else instrument
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMetrics:
+    """Counts answered requests; the kernel calls it."""
+
+    metrics: Metrics
+
+    def __call__(self, environ: Mapping[str, object], status: int, seconds: float) -> None:
+        """Count an answered request."""
+        method = environ.get("REQUEST_METHOD")
+        labels = (
+            str(environ.get("moorage.mount", "house")),
+            str(method) if method in METHODS else "other",
+            str(environ.get("moorage.route", "none")),
+        )
+        self.metrics.count(table.REQUESTS, *labels, str(status))
+        self.metrics.observe(table.REQUEST_SECONDS, seconds, *labels)
 
 
 def _of_all(folder: Path) -> bytes:

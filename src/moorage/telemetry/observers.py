@@ -1,4 +1,4 @@
-"""Observers that count requests, commits, snapshots, solves and lapses.
+"""Observers that count commits, snapshots, solves and lapses.
 
 Each watcher is called by, or put around, the part it watches, and passes everything on as it is:
 results, errors, timing.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, Unavailable
-from moorage.logs import current
+from moorage.logs import CURRENT
 from moorage.telemetry import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect
@@ -28,27 +28,6 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Solver
 
 T = TypeVar("T")
-
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Methods with a label of their own; all others are `other`."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestMetrics:
-    """Counts answered requests; the kernel calls it."""
-
-    metrics: Metrics
-
-    def __call__(self, environ: Mapping[str, object], status: int, seconds: float) -> None:
-        """Count an answered request."""
-        method = environ.get("REQUEST_METHOD")
-        labels = (
-            str(environ.get("moorage.mount", "house")),
-            str(method) if method in METHODS else "other",
-            str(environ.get("moorage.route", "none")),
-        )
-        self.metrics.count(table.REQUESTS, *labels, str(status))
-        self.metrics.observe(table.REQUEST_SECONDS, seconds, *labels)
 
 
 @dataclass(frozen=True)
@@ -64,14 +43,14 @@ class StoreMetrics:
 
     def commit(self, work: Callable[[], T]) -> T:
         """Count one try to commit."""
-        if self._lost and self._lost.pop(threading.get_ident(), None) == current().own:
+        if self._lost and self._lost.pop(threading.get_ident(), None) == CURRENT.get().own:
             self.metrics.count(table.RETRIES)
         started, outcome = time.perf_counter(), "failed"
         try:
             result = work()
         except MoorageError as error:
             outcome = _outcome(error)
-            if outcome == "conflict" and (request := current().own):
+            if outcome == "conflict" and (request := CURRENT.get().own):
                 self._lost[threading.get_ident()] = request
             if isinstance(error, Unavailable):
                 self.unwritable.add(str(error))

@@ -71,7 +71,7 @@ def dialects(config: Mapping[str, Any]) -> Mapping[str, Application]:
             "environ": texts,
             "body": environ["wsgi.input"].read().decode(),
             "left": deadline.left(1_000.0),
-            "request": logs.current().own,
+            "request": logs.CURRENT.get().own,
         }
         start_response("201 Created", [("x-said", "1"), ("content-length", "0")])
         return [json.dumps(told).encode()]

@@ -232,7 +232,7 @@ def _base(environ: Environ) -> str:
 
 def _as_negotiated(response: Response, request: Request, there: VersionedRoute) -> Response:
     """The answer in the shape of the client's version."""
-    if response.modified is not None and not request.has("cache-headers"):
+    if response.modified is not None and not there.dates:
         response = replace(response, modified=None)
     if not there.lowers:
         return response

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api.placement.names import unknown_classes
 from moorage.api.placement.precedence import refuse_first
 from moorage.api.placement.rendering import just_now
 from moorage.api.placement.schemas import MAX_RATIO, NAME
+from moorage.api.placement.unknown_names import unknown_classes
 from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
 from moorage.domain.errors import InvalidDescription, MoorageError, NotFound, ProviderConflict
 from moorage.domain.providers import Inventory

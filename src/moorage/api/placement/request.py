@@ -75,7 +75,8 @@ class Request:
         """
         decoded = validation.decoded(self.raw)
         validation.check_body(self.operation, self.negotiated, decoded)
-        return self.negotiated.lifted(self.operation, decoded)
+        newest = not self.negotiated.missing
+        return decoded if newest else self.negotiated.lifted(self.operation, decoded)
 
     def values(self, key: str) -> list[str]:
         """Every value of a query parameter, in order."""

@@ -105,6 +105,8 @@ class VersionedRoute:
     handler: Handler
     lowers: bool
     """Whether the version shows the answer in another shape than the newest."""
+    dates: bool
+    """Whether the version's answers have cache headers."""
 
 
 @cache
@@ -117,6 +119,7 @@ def route_in_version(route: Route, negotiated: NegotiatedVersion) -> VersionedRo
         gives_json=route.method == "GET" and operation not in ANY_ACCEPT,
         handler=negotiated.handler(operation, route.handler),
         lowers=negotiated.lowers(operation),
+        dates=negotiated.has("cache-headers"),
     )
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.api.placement.names import unknown_classes, unknown_traits
+from moorage.api.placement.names import STANDARD_CLASSES, STANDARD_TRAITS
 from moorage.api.placement.refusals import BadQuery
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.limit import first_candidates
 from moorage.engine.candidates.query import Rules
 from moorage.engine.state import provider_filters
 from moorage.usecases.claims.stay_terms import fleet_for_query
+from moorage.usecases.tickets.places import is_virtual
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,11 +27,29 @@ if TYPE_CHECKING:
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.provider_filters import Bools
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
 
 
 _NO_CLASS: Final = "Invalid resource class in resources parameter: No such resource class"
 _NO_TRAIT: Final = "No such trait(s):"
 _NO_FILTER: Final = 'Invalid trait(s) in "required" parameter: No such trait(s):'
+
+
+def unknown_classes(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:
+    """Names that are no resource class, sorted. A class in use needs no read of the ledger."""
+    doubtful = {name for name in names if name not in snapshot.classes} - STANDARD_CLASSES
+    doubtful = {name for name in doubtful if not is_virtual(store, name)}
+    if doubtful:
+        doubtful -= {one.name for one in store.resource_classes()}
+    return sorted(doubtful)
+
+
+def unknown_traits(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:
+    """Names that are no trait, sorted. A trait in use needs no read of the ledger."""
+    doubtful = {name for name in names if name not in snapshot.traits} - STANDARD_TRAITS
+    if doubtful:
+        doubtful -= {one.name for one in store.traits()}
+    return sorted(doubtful)
 
 
 def names_exist(env: Environment, snapshot: Snapshot, query: CandidateQuery) -> bool:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from moorage.domain.providers import SHARING_TRAIT
+from moorage.engine.candidates.tree_cache import distinct
 from moorage.engine.candidates.tree_groups import equal_trees
-from moorage.engine.candidates.tree_prefilter import distinct
 from moorage.engine.state import provider_filters
 from moorage.engine.state.sharing import sharing
 

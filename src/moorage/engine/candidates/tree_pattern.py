@@ -40,7 +40,7 @@ class TreePattern:
 
 
 def unpack(shape: QueryShape, key: bytes) -> TreePattern:
-    """Unpack a key of `tree_keys`."""
+    """Unpack a key of `tree_groups`."""
     flags, summed = shape.flag_count, len(shape.shared_classes)
     slots = len(shape.slots)
     sharing = slots + shape.required_sets

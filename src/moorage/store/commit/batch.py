@@ -17,16 +17,14 @@ import os_resource_classes
 from sqlalchemy import bindparam, select
 
 from moorage.domain.bookings import BookingState
+from moorage.domain.changes import PutDecision, PutEnsemble
 from moorage.domain.errors import NotFound, ProviderConflict
 from moorage.domain.period import FOREVER
 from moorage.domain.placement import Occupant
-from moorage.store.changelog import additions
-from moorage.store.changelog.additions import Added
-from moorage.store.changelog.entries import ProviderChange
-from moorage.store.commit.change_bodies import ChangeBodies
+from moorage.store.changelog.entries import Added, ProviderChange, encode_added
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
-from moorage.store.values import rows
+from moorage.store.values import rows, stored_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ClauseElement, Row, Select
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change, Changeset
     from moorage.domain.period import Instant
     from moorage.store.changelog.entries import Turn
     from moorage.store.changelog.lapsed_bookings import Swept
@@ -65,6 +64,36 @@ PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("
 def doubtful(classes: Iterable[str]) -> list[str]:
     """Those of resource classes that a ledger may not have; see `upgrade` for those it has."""
     return [name for name in classes if name not in _STANDARD]
+
+
+_ENCODERS: Final[Mapping[type, Callable[[Any], str]]] = MappingProxyType(
+    {
+        PutEnsemble: lambda change: stored_bodies.ENSEMBLE.encode(change.stored),
+        PutDecision: lambda change: stored_bodies.DECISION.encode(change.stored),
+    }
+)
+
+
+class ChangeBodies:
+    """The stored texts of what a changeset writes, made before anybody waits for its locks.
+
+    Those of ensembles and decisions grow with their members, and follow from the change alone.
+    Texts of changes that were not foreseen are made when asked for.
+    """
+
+    def __init__(self, changeset: Changeset | None = None) -> None:
+        # By identity, which costs nothing; the changes are kept, so no other gets one's place.
+        self._changes = () if changeset is None else changeset.changes
+        self._texts = {
+            id(change): _ENCODERS[type(change)](change)
+            for change in self._changes
+            if type(change) in _ENCODERS
+        }
+
+    def of(self, change: Change) -> str:
+        """The stored text of a change of one of these kinds."""
+        found = self._texts.get(id(change))
+        return _ENCODERS[type(change)](change) if found is None else found
 
 
 @dataclass
@@ -313,9 +342,7 @@ class Batch:
             return None
         if not _are_apart(bookings):
             return None
-        return additions.encode(
-            Added(bookings, self._newcomers(bookings), self.bump(uuid), self.now)
-        )
+        return encode_added(Added(bookings, self._newcomers(bookings), self.bump(uuid), self.now))
 
     def _newcomers(self, bookings: Sequence[Booking]) -> Sequence[Occupant] | None:
         born, found = self.born, []

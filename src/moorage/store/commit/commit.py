@@ -38,28 +38,34 @@ from moorage.store.commit.apply import (
     server_providers,
     taken_ids,
 )
-from moorage.store.commit.batch import Batch
-from moorage.store.commit.change_bodies import ChangeBodies
-from moorage.store.commit.freshness import check_reliance
-from moorage.store.commit.generations import generations_of, move
+from moorage.store.commit.batch import (
+    CLASSES,
+    PROVIDER,
+    TRAITS,
+    Batch,
+    ChangeBodies,
+    doubtful,
+)
 from moorage.store.commit.inventory_check import (
     answered_state,
     check_inventories,
+    prefetch_questions,
     questions,
     state_after,
     state_before,
 )
-from moorage.store.commit.prefetch import first_questions
-from moorage.store.database.statements import chunks
+from moorage.store.commit.revisions import check_reliance, generations_of, move
+from moorage.store.database.statements import chunks, only_chunk
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from moorage.domain.changes import Change, Changeset
+    from moorage.domain.period import Instant
     from moorage.store.backend import Log
     from moorage.store.commit.batch import Prefetched
-    from moorage.store.database.session import Session
+    from moorage.store.database.session import Question, Session
     from moorage.usecases.ports import Clock
 
 APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
@@ -251,3 +257,81 @@ def commit_alone(
     if changeset is None:
         return None
     return commit(connection, changeset, log=log, clock=clock)
+
+
+# --- first questions --------------------------------------------------------------------------
+
+
+def first_questions(changeset: Changeset, now: Instant) -> Sequence[Question]:
+    """Questions of a changeset that are sent with the request for locks, which saves a round trip.
+
+    Where the database is a server, a question that waits for the answer to the one before costs a
+    round trip on both sides. Those of a single change go out together with the wait for the locks;
+    `Batch.query` then has the answers. Later changes of a changeset read what earlier ones wrote,
+    so a changeset of several asks as it goes.
+
+    Each question is of another wording; `now` need not be exact.
+    """
+    if len(changeset.changes) != 1:
+        return ()
+    (change,) = changeset.changes
+    first = _FIRST.get(type(change))
+    return () if first is None else tuple(first(change, now))
+
+
+def _create_provider(change: changes.CreateProvider, _now: Instant) -> Iterator[Question]:
+    yield providers.TAKEN, {"uuid": change.uuid, "name": change.name}
+    if change.parent_uuid is not None:
+        yield PROVIDER, {"uuid": change.parent_uuid}
+
+
+def _put_inventories(change: changes.PutInventories, _now: Instant) -> Iterator[Question]:
+    yield PROVIDER, {"uuid": change.provider}
+    for some in only_chunk(doubtful(one.resource_class for one in change.inventories)):
+        yield CLASSES, {"names": some}
+    yield inventories.CLASSES, {"provider": change.provider}
+
+
+def _delete_inventories(change: changes.DeleteInventories, _now: Instant) -> Iterator[Question]:
+    yield PROVIDER, {"uuid": change.provider}
+    yield inventories.CLASSES, {"provider": change.provider}
+
+
+def _put_traits(change: changes.PutTraits, _now: Instant) -> Iterator[Question]:
+    yield PROVIDER, {"uuid": change.provider}
+    for some in only_chunk(change.traits):
+        yield TRAITS, {"names": some}
+    yield inventories.TRAITS.stored, {"of_provider": change.provider}
+
+
+def _put_aggregates(change: changes.PutAggregates, _now: Instant) -> Iterator[Question]:
+    yield PROVIDER, {"uuid": change.provider}
+    yield inventories.AGGREGATES.stored, {"of_provider": change.provider}
+
+
+def _replace_allocations(change: changes.ReplaceAllocations, now: Instant) -> Iterator[Question]:
+    yield allocations.STANDING, {"uuid": change.consumer.uuid}
+    yield from _questions(change, now)
+
+
+def _questions(change: changes.ReplaceAllocations, now: Instant) -> Sequence[Question]:
+    some = chunks(change.allocations)
+    return prefetch_questions(some[0], now) if len(some) == 1 else ()
+
+
+def _delete_allocations(change: changes.DeleteAllocations, _now: Instant) -> Iterator[Question]:
+    yield allocations.OWN, {"uuid": change.consumer}
+
+
+_FIRST: Final[Mapping[type, Callable[[Any, Instant], Iterator[Question]]]] = MappingProxyType(
+    {
+        changes.CreateProvider: _create_provider,
+        changes.PutInventories: _put_inventories,
+        changes.DeleteInventories: _delete_inventories,
+        changes.PutTraits: _put_traits,
+        changes.PutAggregates: _put_aggregates,
+        changes.ReplaceAllocations: _replace_allocations,
+        changes.DeleteAllocations: _delete_allocations,
+    }
+)
+"""Changes of the wire, which come one at a time and often."""

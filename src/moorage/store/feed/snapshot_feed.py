@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.engine.state.snapshot import Snapshot
-from moorage.store.changelog import additions
+from moorage.store.changelog.entries import all_added
 from moorage.store.read import provider_states, request_mixes
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.snapshot import ProviderState
     from moorage.store.backend import Backend
-    from moorage.store.changelog.additions import Added
-    from moorage.store.changelog.entries import LogDelta
+    from moorage.store.changelog.entries import Added, LogDelta
     from moorage.store.database.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
@@ -34,7 +33,7 @@ _AHEAD: Final = 1_000_000
 class Feed:
     """One snapshot, renewed by difference. Safe for threads."""
 
-    def __init__(self, backend: Backend, clock: Clock | None, watch: Watch) -> None:
+    def __init__(self, backend: Backend, clock: Clock | None, watch: Watch | None) -> None:
         self._backend = backend
         self._clock = clock
         self._watch = watch
@@ -82,9 +81,10 @@ class Feed:
         return snapshot
 
     def _renewed(self, state: _State) -> _State:
-        return self._watch.refresh(
-            lambda: self._backend.read(lambda connection: self._read(connection, state))
-        )
+        def read() -> _State:
+            return self._backend.read(lambda connection: self._read(connection, state))
+
+        return read() if self._watch is None else self._watch.refresh(read)
 
     def _read(self, connection: Session, state: _State) -> _State:
         cursor, old = state
@@ -131,7 +131,7 @@ class Feed:
             if state is None:
                 wholly.append(uuid)
                 continue
-            added = additions.of_entries(entries)
+            added = all_added(entries)
             if added is not None and provider_states.are_new(state, added):
                 booked.append((state, added))
             else:

@@ -20,8 +20,15 @@ from sqlalchemy import bindparam, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.waitlist import EntryState
-from moorage.store.changelog.entries import Entry, LogDelta, LogPoll, Turn, by_provider, log_rows
-from moorage.store.changelog.single_writer import SingleWriterLog
+from moorage.store.changelog.entries import (
+    Entry,
+    LogDelta,
+    LogPoll,
+    SingleWriterLog,
+    Turn,
+    by_provider,
+    log_rows,
+)
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
-    from moorage.store.changelog.additions import Added
+    from moorage.store.changelog.entries import Added
     from moorage.store.database.session import Queryable, Question, Session
 
 _log = logging.getLogger(__name__)

@@ -16,8 +16,13 @@ from urllib.parse import quote
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_column, select, update
 
 from moorage.domain.waitlist import EntryState
-from moorage.store.changelog.entries import LogDelta, LogPoll, by_provider, log_rows
-from moorage.store.changelog.single_writer import SingleWriterLog
+from moorage.store.changelog.entries import (
+    LogDelta,
+    LogPoll,
+    SingleWriterLog,
+    by_provider,
+    log_rows,
+)
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:

@@ -21,7 +21,9 @@ def _of_several(asked: AllocationWrite) -> bool:
 
 
 def _have_terms(asked: AllocationWrite) -> bool:
-    return asked.virtual or asked.settings.lifetimes.bounded
+    """Whether a flavor or the settings may say when a server ends."""
+    lifetimes = asked.settings.lifetimes
+    return asked.virtual or lifetimes.default is not None or bool(lifetimes.projects)
 
 
 def _have_tickets(asked: AllocationWrite) -> bool:

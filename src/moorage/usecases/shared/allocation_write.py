@@ -40,11 +40,6 @@ class Lifetimes:
         """The lifetime of a project's consumers; None: for ever."""
         return self.projects.get(project_id, self.default)
 
-    @property
-    def bounded(self) -> bool:
-        """Whether any consumer has a lifetime by default."""
-        return self.default is not None or bool(self.projects)
-
 
 @dataclass(frozen=True, slots=True)
 class WriteSettings:
