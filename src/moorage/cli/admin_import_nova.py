@@ -53,6 +53,7 @@ class Nova(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.nova_source import SERVICE, over, read_groups_and_servers
         from moorage.usecases.ensembles.group_takeover import take_over_groups, without_group
+        from moorage.usecases.environment import in_dry_run
 
         url = args.source if args.source == CATALOG else args.source.rstrip("/")
         opened = trial_ledger if args.dry_run else ledger
@@ -60,12 +61,12 @@ class Nova(Command):
             groups, servers = read_groups_and_servers(over(wire))
             with opened(args) as store:
                 writing = Adder(tell, "comparing" if args.dry_run else "writing", len(groups))
+                env = environment_of(store, args)
                 outcomes = take_over_groups(
-                    environment_of(store, args),
+                    in_dry_run(env) if args.dry_run else env,
                     OPERATOR,
                     groups,
                     servers,
-                    dry_run=args.dry_run,
                     advance=lambda: writing.advance(1),
                 )
                 left = without_group(store, OPERATOR, groups)

@@ -5,6 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from moorage.domain.changes import (
+    Committed,
+    PutClaim,
+    PutDecision,
+    PutEnsemble,
+    PutLease,
+    PutSeries,
+)
+from moorage.domain.decisions import Claim, Decision
+from moorage.domain.ensembles import Ensemble
+from moorage.domain.leases import Lease
+from moorage.domain.series import Series
 from moorage.store.commit.batch import ChangeBodies
 from moorage.store.commit.commit import commit, commit_alone
 from moorage.store.database.fifo_lock import FifoLock
@@ -19,9 +31,9 @@ from moorage.store.read.records import RecordStore
 from moorage.store.schema.upgrade import check_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from moorage.domain.changes import Changeset, Committed
+    from moorage.domain.changes import Changeset
     from moorage.domain.providers import ResourceProvider
     from moorage.store.backend import Backend
     from moorage.store.changelog.entries import Connections
@@ -91,5 +103,73 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         inside = partial(work, log=self._backend.log, clock=self._clock)
         return partial(self._backend.write, inside)
 
+    def dry_run(self) -> DryRun:
+        return DryRun(self, self._backend, self._clock)
+
     def provider(self, uuid: str) -> ResourceProvider:
         return provider_states.provider(self._backend, uuid)
+
+
+class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
+    """A view of a ledger whose commits write nothing, take no lock and never conflict.
+
+    Ensembles, decisions, claims, leases and series that were put there are found by their ids, and
+    leases by their ensemble, with the generations that they still have. Listings, bookings and the
+    snapshot stay the ledger's.
+    """
+
+    def __init__(self, ledger: Ledger, backend: Backend, clock: Clock | None) -> None:
+        super().__init__(backend, clock)
+        self.snapshot = ledger.snapshot
+        self.last_snapshot = ledger.last_snapshot
+        self.event_log = ledger.event_log
+        self.records = ledger.records
+        self.provider = ledger.provider
+        self._put: dict[tuple[type, str], object] = {}
+        """What was put, by its type and id."""
+
+    def dry_run(self) -> DryRun:
+        return self
+
+    def commit(self, changeset: Changeset) -> Committed:
+        """Note what is put; the ledger stays as it is."""
+        for one in changeset.changes:
+            match one:
+                case (
+                    PutEnsemble(ensemble=put)
+                    | PutDecision(decision=put)
+                    | PutClaim(claim=put)
+                    | PutLease(lease=put)
+                    | PutSeries(series=put)
+                ):
+                    self._put[type(put), put.id] = put
+        return Committed(revision=self.last_snapshot().revision, at=self.now())
+
+    def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
+        """As `commit`: nobody has to be shut out."""
+        changeset = propose()
+        return None if changeset is None else self.commit(changeset)
+
+    def ensemble(self, ensemble_id: str) -> Ensemble:
+        return self._found(Ensemble, ensemble_id, super().ensemble)
+
+    def decision(self, decision_id: str) -> Decision:
+        return self._found(Decision, decision_id, super().decision)
+
+    def claim(self, claim_id: str) -> Claim:
+        return self._found(Claim, claim_id, super().claim)
+
+    def lease(self, lease_id: str) -> Lease:
+        return self._found(Lease, lease_id, super().lease)
+
+    def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
+        stored, read = super().leases_of(ensemble_id), super().lease
+        return [self._found(Lease, one.id, read) for one in stored]
+
+    def series(self, series_id: str) -> Series:
+        return self._found(Series, series_id, super().series)
+
+    def _found(self, kind: type[T], id_: str, read: Callable[[str], T]) -> T:
+        """What was put under this id, or else what the ledger has."""
+        put = self._put.get((kind, id_))
+        return put if isinstance(put, kind) else read(id_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from moorage.usecases.decide.environment import DecideEnvironment
@@ -35,3 +35,8 @@ class UseCaseEnvironment(DecideEnvironment):
     """Failed attempts at waitlist entries, as this process remembers them."""
     series_in_progress: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
     """The series that this process is creating."""
+
+
+def in_dry_run(env: UseCaseEnvironment) -> UseCaseEnvironment:
+    """The environment of a dry run: what its use cases commit is not written (ADR-0053)."""
+    return replace(env, store=env.store.dry_run())

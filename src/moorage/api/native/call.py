@@ -12,6 +12,7 @@ from msgspec import Raw
 from moorage.api.native.protocol import PreconditionRequired
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import did_you_mean
+from moorage.usecases.environment import in_dry_run
 from moorage.usecases.ports import Order, Page
 from moorage.wire.fields import Link
 
@@ -53,8 +54,13 @@ class Call:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """The result of a use case, done for the caller."""
-        return use_case(self.env, self.caller, *args, **kwargs)
+        """The result of a use case, done for the caller; in a dry run nothing is written.
+
+        A use case that takes `dry_run` itself sees to that itself (ADR-0053 says which and why).
+        """
+        trial = self.dry_run and "dry_run" not in kwargs
+        env = in_dry_run(self.env) if trial else self.env
+        return use_case(env, self.caller, *args, **kwargs)
 
     def flag(self, name: str) -> bool:
         """A boolean query parameter.

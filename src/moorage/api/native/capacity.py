@@ -282,18 +282,17 @@ def create_planned(call: Call) -> Reply:
             reason=body.reason,
         ),
         identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     return Reply(
-        wire.OnePlanned(_planned(call, made, _staying(made), list(made.moved)), made.dry_run),
-        status=200 if made.dry_run else None,
+        wire.OnePlanned(_planned(call, made, _staying(made), list(made.moved)), call.dry_run),
+        status=200 if call.dry_run else None,
         location=f"{call.base}/capacity/planned/{made.window.id}",
     )
 
 
 def delete_planned(call: Call) -> Reply:
     """DELETE: delete the window."""
-    call.perform(drop_window, call.path["id"], dry_run=call.dry_run)
+    call.perform(drop_window, call.path["id"])
     return Reply()
 
 

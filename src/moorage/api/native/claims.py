@@ -41,13 +41,16 @@ def create(call: Call) -> Reply:
         server=MappingProxyType(body.server),
         lifetime=reading.duration(body.lifetime, "lifetime"),
     )
-    verb = claim_or_redecide if body.on_mismatch == "redecide_member" else claim_place
-    identity = reading.identity(call, body, body.id)
-    made = call.perform(verb, call.path["id"], second, identity, dry_run=call.dry_run)
-    view = claim_view(call, made.claim, made.comparison, dry_run=made.dry_run)
+    decision, identity = call.path["id"], reading.identity(call, body, body.id)
+    if body.on_mismatch == "redecide_member":
+        dry = call.dry_run
+        made = call.perform(claim_or_redecide, decision, second, identity, dry_run=dry)
+    else:
+        made = call.perform(claim_place, decision, second, identity)
+    view = claim_view(call, made.claim, made.comparison, dry_run=call.dry_run)
     return call.made(
         wire.OneClaim(view, _settled(call, made.settled)),
-        dry_run=made.dry_run,
+        dry_run=call.dry_run,
         location=f"claims/{made.claim.id}",
     )
 
@@ -78,12 +81,13 @@ def change(call: Call) -> Reply:
             "only a failed claim has a reason, or its member another place", path="claim.status"
         )
     if body.server_id is not None:
-        ended = call.perform(activate, name, body.server_id, dry_run=call.dry_run)
+        ended = call.perform(activate, name, body.server_id)
     elif body.status == "ended":
-        ended = call.perform(end, name, dry_run=call.dry_run)
+        ended = call.perform(end, name)
+    elif body.on_failure == "redecide":
+        ended = call.perform(fail_and_redecide, name, body.reason or "", dry_run=call.dry_run)
     else:
-        verb = fail_and_redecide if body.on_failure == "redecide" else fail
-        ended = call.perform(verb, name, body.reason or "", dry_run=call.dry_run)
+        ended = call.perform(fail, name, body.reason or "")
     return Reply(wire.OneClaim(_view(call, ended.claim), _settled(call, ended.settled)))
 
 

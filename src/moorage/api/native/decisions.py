@@ -94,7 +94,6 @@ def renew(call: Call) -> Reply:
         call.path["id"],
         _until(call, body),
         call.expected(body.generation),
-        dry_run=call.dry_run,
     )
     view = view_of(call, renewed, dry_run=call.dry_run)
     return Reply(wire.OneDecision(view), generation=renewed.generation)
@@ -102,16 +101,16 @@ def renew(call: Call) -> Reply:
 
 def release(call: Call) -> Reply:
     """DELETE: release unclaimed places."""
-    call.perform(release_decision, call.path["id"], call.expected(None), dry_run=call.dry_run)
+    call.perform(release_decision, call.path["id"], call.expected(None))
     return Reply()
 
 
 def confirm(call: Call) -> Reply:
     """POST: confirm the claimed places, free the others."""
-    done = call.perform(confirm_decision, call.path["id"], call.matched, dry_run=call.dry_run)
+    done = call.perform(confirm_decision, call.path["id"], call.matched)
     return Reply(
         wire.Confirmed(
-            decision=view_of(call, done.decision, dry_run=done.dry_run),
+            decision=view_of(call, done.decision, dry_run=call.dry_run),
             claimed=done.claimed,
             building=done.building,
             released=len(done.released),

@@ -115,7 +115,7 @@ def delete(call: Call) -> Reply:
     if cascade not in {None, "leases"}:
         raise InvalidDescription(f"cascade is leases, not {cascade!r}", path="cascade")
     delete_it = delete_ensemble if cascade is None else delete_leased_ensemble
-    call.perform(delete_it, call.path["id"], call.expected(None), dry_run=call.dry_run)
+    call.perform(delete_it, call.path["id"], call.expected(None))
     return Reply()
 
 

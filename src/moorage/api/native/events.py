@@ -93,9 +93,7 @@ def _wait(text: str | None) -> Duration:
 
 def create_subscription(call: Call) -> Reply:
     """POST: create a subscription; only this answer has the secret."""
-    made = call.perform(
-        subscribe, _subscription_request(call.body.subscription), dry_run=call.dry_run
-    )
+    made = call.perform(subscribe, _subscription_request(call.body.subscription))
     view = _subscription(call, made, secret=True)
     return call.made(
         wire.OneSubscription(view, dry_run=call.dry_run),
@@ -127,7 +125,7 @@ def show_subscription(call: Call) -> Reply:
 
 def delete_subscription(call: Call) -> Reply:
     """DELETE: delete a subscription with its dead letters."""
-    call.perform(unsubscribe, call.path["id"], dry_run=call.dry_run)
+    call.perform(unsubscribe, call.path["id"])
     return Reply()
 
 
@@ -142,9 +140,7 @@ def letters(call: Call) -> Reply:
 def send_again(call: Call) -> Reply:
     """POST: queue dead letters to be sent again."""
     body: ResendBody = call.body.resend
-    number = call.perform(
-        resend, call.path["id"], body.dead_letters, call.page(), dry_run=call.dry_run
-    )
+    number = call.perform(resend, call.path["id"], body.dead_letters, call.page())
     return Reply(wire.Resent(number, dry_run=call.dry_run))
 
 

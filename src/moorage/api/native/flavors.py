@@ -42,13 +42,13 @@ def create(call: Call) -> Reply:
     """POST: create a flavor, or replace the one with its id."""
     body: FlavorBody = call.body.flavor
     flavor = flavor_of(body, body.id or call.env.ids.uuid(), call.env.limits.nova)
-    call.perform(put_flavors, [flavor], dry_run=call.dry_run)
+    call.perform(put_flavors, [flavor])
     return Reply(wire.OneFlavor(_view(flavor)), location=f"{call.base}/flavors/{flavor.id}")
 
 
 def load(call: Call) -> Reply:
     """POST: load the JSON of `openstack flavor list --long`; reports refused flavors."""
-    loaded = call.perform(load_flavors, call.body.flavors, dry_run=call.dry_run)
+    loaded = call.perform(load_flavors, call.body.flavors)
     return Reply(
         wire.LoadedFlavors(
             [_view(one) for one in loaded.flavors],
@@ -62,7 +62,7 @@ def load(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete a flavor."""
-    call.perform(delete_flavor, call.path["name"], dry_run=call.dry_run)
+    call.perform(delete_flavor, call.path["name"])
     return Reply()
 
 

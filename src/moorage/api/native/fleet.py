@@ -46,7 +46,7 @@ def show_topology(call: Call) -> Reply:
 def put(call: Call) -> Reply:
     """PUT: replace all trees, those of the revision in `If-Match` if it is given."""
     topology = topology_of(call.body.topology)
-    call.perform(put_topology, topology, call.matched, dry_run=call.dry_run)
+    call.perform(put_topology, topology, call.matched)
     snapshot = call.env.store.snapshot()
     return Reply(parts=_topology_parts(snapshot.topology, snapshot.topology_revision))
 

@@ -117,7 +117,7 @@ def change(call: Call) -> Reply:
 
 def cancel(call: Call) -> Reply:
     """DELETE: cancel a lease; one that has started ends now."""
-    call.perform(cancel_lease, call.path["id"], call.expected(None), dry_run=call.dry_run)
+    call.perform(cancel_lease, call.path["id"], call.expected(None))
     return Reply()
 
 

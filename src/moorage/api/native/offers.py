@@ -75,7 +75,7 @@ def show(call: Call) -> Reply:
 
 def withdraw(call: Call) -> Reply:
     """DELETE: withdraw an offer; its places are free at once."""
-    call.perform(withdraw_offer, call.path["id"], dry_run=call.dry_run)
+    call.perform(withdraw_offer, call.path["id"])
     return Reply()
 
 

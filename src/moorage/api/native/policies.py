@@ -69,25 +69,22 @@ def put(call: Call) -> Reply:
         call.path["id"],
         read_statement({**body.policy, "name": name}, "policy"),
         call.expected(body.generation),
-        dry_run=call.dry_run,
     )
     statement = policy_named(effect.ensemble, name)
     return Reply(
         wire.OnePolicy(
             policy=statement_view(call, effect.ensemble, statement),
             violations=violations_view(call, effect.violations),
-            generation=UNSET if effect.dry_run else effect.ensemble.generation,
-            dry_run=effect.dry_run,
+            generation=UNSET if call.dry_run else effect.ensemble.generation,
+            dry_run=call.dry_run,
         ),
-        generation=None if effect.dry_run else effect.ensemble.generation,
+        generation=None if call.dry_run else effect.ensemble.generation,
     )
 
 
 def delete(call: Call) -> Reply:
     """DELETE: delete a policy."""
-    call.perform(
-        delete_policy, call.path["id"], call.path["name"], call.expected(None), dry_run=call.dry_run
-    )
+    call.perform(delete_policy, call.path["id"], call.path["name"], call.expected(None))
     return Reply()
 
 

@@ -38,16 +38,12 @@ def show(call: Call) -> Reply:
 
 def change(call: Call) -> Reply:
     """PATCH: set limits of a project."""
-    return _one(
-        call.perform(
-            quotas.set_quota, call.path["project_id"], limits(call.body.quota), dry_run=call.dry_run
-        )
-    )
+    return _one(call.perform(quotas.set_quota, call.path["project_id"], limits(call.body.quota)))
 
 
 def delete(call: Call) -> Reply:
     """DELETE: reset a project to the defaults."""
-    call.perform(quotas.unset_quota, call.path["project_id"], dry_run=call.dry_run)
+    call.perform(quotas.unset_quota, call.path["project_id"])
     return Reply()
 
 

@@ -32,12 +32,12 @@ def put(call: Call) -> Reply:
     stated = [
         (one.weight, _stated(one, f"request_mix.shapes[{i}]")) for i, one in enumerate(body.shapes)
     ]
-    return _reply(call.perform(set_mix, stated, dry_run=call.dry_run))
+    return _reply(call.perform(set_mix, stated))
 
 
 def delete(call: Call) -> Reply:
     """DELETE: let it be counted from the ledger."""
-    call.perform(reset_mix, dry_run=call.dry_run)
+    call.perform(reset_mix)
     return Reply()
 
 

@@ -103,9 +103,7 @@ def cancel(call: Call) -> Reply:
     since, only = _number(call, "from"), _number(call, "only")
     if since is not None and only is not None:
         raise InvalidDescription("give from or only, and not both", path="only")
-    cancelled = call.perform(
-        cancel_series, call.path["id"], since=since, only=only, dry_run=call.dry_run
-    )
+    cancelled = call.perform(cancel_series, call.path["id"], since=since, only=only)
     return Reply(wire.Cancelled([_occurrence(one) for one in cancelled], call.dry_run))
 
 

@@ -54,9 +54,7 @@ def put(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: offer nothing any more."""
-    call.perform(
-        delete_server_provider, _server(call), force=call.flag("force"), dry_run=call.dry_run
-    )
+    call.perform(delete_server_provider, _server(call), force=call.flag("force"))
     return Reply()
 
 
@@ -71,7 +69,7 @@ def change_slice(call: Call) -> Reply:
     """PATCH: a claimed slice is there, could not be made, or is gone."""
     body: SlicePatchBody = call.body.slice
     report = SliceReport(ClaimState(body.status), body.slice_id, body.reason or "")
-    found = call.perform(report_slice, _server(call), call.path["id"], report, dry_run=call.dry_run)
+    found = call.perform(report_slice, _server(call), call.path["id"], report)
     return Reply(wire.OneSlice(_slice_view(found), dry_run=call.dry_run))
 
 

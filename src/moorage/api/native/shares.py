@@ -34,13 +34,13 @@ def show(call: Call) -> Reply:
 
 def accept(call: Call) -> Reply:
     """POST: accept a role."""
-    changed = call.perform(accept_share, call.path["id"], dry_run=call.dry_run)
+    changed = call.perform(accept_share, call.path["id"])
     return Reply(wire.OneShare(_view(call, changed, dry_run=call.dry_run)))
 
 
 def revoke(call: Call) -> Reply:
     """POST: revoke or decline a role; its members leave the ensemble."""
-    changed = call.perform(revoke_share, call.path["id"], dry_run=call.dry_run)
+    changed = call.perform(revoke_share, call.path["id"])
     return Reply(wire.OneShare(_view(call, changed, dry_run=call.dry_run)))
 
 

@@ -45,7 +45,7 @@ def show(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: forget the stack; its holds end, its servers stay."""
-    call.perform(delete_stack, call.path["id"], dry_run=call.dry_run)
+    call.perform(delete_stack, call.path["id"])
     return Reply()
 
 

@@ -36,7 +36,7 @@ def create(call: Call) -> Reply:
         body.name, TemplateFormat(body.format), reading.builtins(body.source), body.shared
     )
     identity = reading.identity(call, body, body.id)
-    return _made(call, call.perform(create_template, written, identity, dry_run=call.dry_run))
+    return _made(call, call.perform(create_template, written, identity))
 
 
 def revise(call: Call) -> Reply:
@@ -46,7 +46,7 @@ def revise(call: Call) -> Reply:
         "", TemplateFormat(body.format), reading.builtins(body.source), body.shared
     )
     reference = call.path["id"]
-    made = call.perform(revise_template, reference, written, dry_run=call.dry_run)
+    made = call.perform(revise_template, reference, written)
     return _made(call, made)
 
 
@@ -76,7 +76,7 @@ def show(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete every version."""
-    call.perform(delete_template, call.path["id"], dry_run=call.dry_run)
+    call.perform(delete_template, call.path["id"])
     return Reply()
 
 

@@ -61,7 +61,7 @@ def show(call: Call) -> Reply:
 def cancel(call: Call) -> Reply:
     """DELETE: cancel an entry."""
     generation = call.matched if call.match_given else None
-    call.perform(cancel_entry, call.path["id"], generation, dry_run=call.dry_run)
+    call.perform(cancel_entry, call.path["id"], generation)
     return Reply()
 
 

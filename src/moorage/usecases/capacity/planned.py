@@ -90,7 +90,6 @@ class PlannedWindow:
     staying: tuple[RemainingOccupant, ...] = ()
     moved: tuple[str, ...] = ()
     """Ids of leases that move for it."""
-    dry_run: bool = False
 
 
 def plan_window(
@@ -98,8 +97,6 @@ def plan_window(
     caller: Caller,
     planning: PlanRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> PlannedWindow:
     """Plan an absence of hosts; leases on them that have not started move.
 
@@ -121,7 +118,7 @@ def plan_window(
     line(planning.reason, "window.reason")
     if (made := _made_before(env, identity)) is not None:
         return made
-    return retry(env, lambda: _plan(env, caller, planning, identity, dry_run=dry_run))
+    return retry(env, lambda: _plan(env, caller, planning, identity))
 
 
 def _plan(
@@ -129,8 +126,6 @@ def _plan(
     caller: Caller,
     planning: PlanRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> PlannedWindow:
     snapshot = env.store.snapshot()
     exclusive = env.store.exclusive_ensembles(snapshot)
@@ -153,45 +148,41 @@ def _plan(
     if found.stuck:
         raise window_refusal(env, snapshot, window, found, exclusive.ensembles)
     moved = tuple(one.planned.lease.id for one in found.moved)
-    if not dry_run:
-        changes: list[Change] = [change for one in found.moved for change in one.changes(now)]
-        changes += [one for each in found.moved for one in each.endings(env.store, now)]
-        changes += _room_given_back(
-            env, with_hosts_away(snapshot, hosts, window.period), found.moved
-        )
-        changes += [
-            PutCapacityWindow(window),
-            *window_notices(snapshot, window, env.limits.notice),
-        ]
-        relied = _relied(snapshot, hosts)
-        standing: dict[str, frozenset[str]] = {}
-        seen = {}
-        for one in found.moved:
-            standing |= one.relied()
-            beside = one.providers().union(*one.relied().values())
-            for uuid in beside - relied.keys():
-                relied[uuid] = int(snapshot.revisions[snapshot.row_of[uuid]])
-                seen[uuid] = snapshot.state(snapshot.row_of[uuid]).provider
-        changeset = Changeset(
-            tuple(changes),
-            relies_on=MappingProxyType(relied),
-            seen=MappingProxyType(seen),
-            standing=MappingProxyType(standing),
-            topology_revision=snapshot.topology_revision,
-            exclusive_revision=snapshot.exclusive_revision,
-        )
-        try:
-            env.store.commit(changeset)
-        except CapacityExceeded as overtaken:
-            # A booking has meanwhile taken capacity that a later end needs: compute again.
-            raise ConcurrentUpdate(overtaken.message, subject=window.id) from overtaken
+    changes: list[Change] = [change for one in found.moved for change in one.changes(now)]
+    changes += [one for each in found.moved for one in each.endings(env.store, now)]
+    changes += _room_given_back(env, with_hosts_away(snapshot, hosts, window.period), found.moved)
+    changes += [
+        PutCapacityWindow(window),
+        *window_notices(snapshot, window, env.limits.notice),
+    ]
+    relied = _relied(snapshot, hosts)
+    standing: dict[str, frozenset[str]] = {}
+    seen = {}
+    for one in found.moved:
+        standing |= one.relied()
+        beside = one.providers().union(*one.relied().values())
+        for uuid in beside - relied.keys():
+            relied[uuid] = int(snapshot.revisions[snapshot.row_of[uuid]])
+            seen[uuid] = snapshot.state(snapshot.row_of[uuid]).provider
+    changeset = Changeset(
+        tuple(changes),
+        relies_on=MappingProxyType(relied),
+        seen=MappingProxyType(seen),
+        standing=MappingProxyType(standing),
+        topology_revision=snapshot.topology_revision,
+        exclusive_revision=snapshot.exclusive_revision,
+    )
+    try:
+        env.store.commit(changeset)
+    except CapacityExceeded as overtaken:
+        # A booking has meanwhile taken capacity that a later end needs: compute again.
+        raise ConcurrentUpdate(overtaken.message, subject=window.id) from overtaken
     return PlannedWindow(
         window,
         host_names(snapshot, window),
         now,
         remaining_occupants(snapshot, window),
         moved,
-        dry_run,
     )
 
 
@@ -237,9 +228,7 @@ def show_window(env: UseCaseEnvironment, caller: Caller, window_id: str) -> Plan
     return _shown(env, env.store.capacity_window(window_id))
 
 
-def drop_window(
-    env: UseCaseEnvironment, caller: Caller, window_id: str, *, dry_run: bool = False
-) -> None:
+def drop_window(env: UseCaseEnvironment, caller: Caller, window_id: str) -> None:
     """Delete a window, or end it now if it has begun; moved leases keep their new places.
 
     Raises:
@@ -247,8 +236,7 @@ def drop_window(
     """
     require_operator(caller)
     env.store.capacity_window(window_id)
-    if not dry_run:
-        env.store.commit(Changeset((DropCapacityWindow(window_id), DropEffects(window_id))))
+    env.store.commit(Changeset((DropCapacityWindow(window_id), DropEffects(window_id))))
 
 
 def _made_before(env: UseCaseEnvironment, identity: RequestIdentity) -> PlannedWindow | None:

@@ -77,7 +77,6 @@ class ClaimResult:
     comparison: Comparison
     settled: DecisionResult | None = None
     """The new decision, if the member was placed again for this claim."""
-    dry_run: bool = False
 
 
 def claim(
@@ -86,8 +85,6 @@ def claim(
     decision_id: str,
     second: SecondDescription,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> ClaimResult:
     """Claim a held place.
 
@@ -106,7 +103,7 @@ def claim(
         Busy: too many claims of the decision at once.
     """
     # Concurrent claims of one decision conflict on its generation, so each may be retried.
-    return retry(env, lambda: _claim(env, caller, decision_id, second, identity, dry_run=dry_run))
+    return retry(env, lambda: _claim(env, caller, decision_id, second, identity))
 
 
 def _claim(
@@ -115,8 +112,6 @@ def _claim(
     decision_id: str,
     second: SecondDescription,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> ClaimResult:
     decision = seen_decision(env.store, caller, decision_id)
     ensemble = env.store.ensemble(decision.ensemble_id)
@@ -140,8 +135,6 @@ def _claim(
     taken = narrowed(place, role, requested.resources, groups)
     if role.is_slice:
         made_claim = of_slice(made_claim, taken)
-    if dry_run:
-        return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
     changes = claim_changes(ensemble, decision, taken, made_claim, held)
     env.store.commit(Changeset(changes, relies_on=preemptible_revisions(snapshot, held)))
     return ClaimResult(env.store.claim(made_claim.id), ensemble, comparison)

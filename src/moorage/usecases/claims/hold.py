@@ -47,8 +47,6 @@ def renew(
     decision_id: str,
     until: Instant,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> Decision:
     """Extend or shorten a decision's hold: it ends at `until`.
 
@@ -61,15 +59,11 @@ def renew(
     """
     return retry(
         env,
-        lambda: _renew(
-            env, _free_decision(env, caller, decision_id, generation), until, dry_run=dry_run
-        ),
+        lambda: _renew(env, _free_decision(env, caller, decision_id, generation), until),
     )
 
 
-def _renew(
-    env: UseCaseEnvironment, decision: Decision, until: Instant, *, dry_run: bool
-) -> Decision:
+def _renew(env: UseCaseEnvironment, decision: Decision, until: Instant) -> Decision:
     snapshot, limits = env.store.snapshot(), env.limits
     now = snapshot.taken_at
     check_held(decision, now)
@@ -86,8 +80,6 @@ def _renew(
         renewals=decision.renewals + 1,
         updated_at=now,
     )
-    if dry_run:
-        return renewed
     ensemble = env.store.ensemble(decision.ensemble_id)
     changes: list[Change] = [
         PutDecision(renewed, decision.generation, not_after=decision.expires_at),
@@ -110,8 +102,6 @@ def release(
     caller: Caller,
     decision_id: str,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> Decision:
     """Free every unclaimed place of a decision, and the headroom; building claims go on.
 
@@ -122,18 +112,14 @@ def release(
     """
     return retry(
         env,
-        lambda: _release(
-            env, _free_decision(env, caller, decision_id, generation), dry_run=dry_run
-        ),
+        lambda: _release(env, _free_decision(env, caller, decision_id, generation)),
     )
 
 
-def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> Decision:
+def _release(env: UseCaseEnvironment, decision: Decision) -> Decision:
     now = env.store.now()
     state = _after(decision, now, DecisionStep.RELEASE)
     released = replace(decision, state=state, updated_at=now)
-    if dry_run:
-        return released
     ensemble = env.store.ensemble(decision.ensemble_id)
     members = frozenset(member.uuid for member in ensemble.members)
     env.store.commit(
@@ -234,7 +220,6 @@ class ConfirmResult:
     claimed: int
     building: int
     released: tuple[MemberName, ...]
-    dry_run: bool = False
 
 
 def confirm(
@@ -242,8 +227,6 @@ def confirm(
     caller: Caller,
     decision_id: str,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> ConfirmResult:
     """Confirm a decision: unclaimed places are freed, claims still building go on.
 
@@ -261,12 +244,12 @@ def confirm(
         if decision.state in _CONFIRMED:
             return _told_again(env, decision)
         check_generation(decision, generation)
-        return _confirm(env, decision, dry_run=dry_run)
+        return _confirm(env, decision)
 
     return retry(env, attempt)
 
 
-def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> ConfirmResult:
+def _confirm(env: UseCaseEnvironment, decision: Decision) -> ConfirmResult:
     snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at)
     check_lease_active(env.store, decision, snapshot.taken_at)
@@ -283,25 +266,23 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
     confirmed = replace(
         decision, state=state, places=MappingProxyType(kept), updated_at=snapshot.taken_at
     )
-    if not dry_run:
-        env.store.commit(
-            Changeset(
-                (
-                    PutDecision(confirmed, decision.generation, not_after=decision.expires_at),
-                    ExpectEnsemble(ensemble.id, ensemble.generation),
-                    DropBookings(frozenset(member.uuid for member in freed), decision=decision.id),
-                    *flavor_deletion(env, decision, ensemble, snapshot.taken_at),
-                )
+    env.store.commit(
+        Changeset(
+            (
+                PutDecision(confirmed, decision.generation, not_after=decision.expires_at),
+                ExpectEnsemble(ensemble.id, ensemble.generation),
+                DropBookings(frozenset(member.uuid for member in freed), decision=decision.id),
+                *flavor_deletion(env, decision, ensemble, snapshot.taken_at),
             )
         )
-        confirmed = env.store.decision(decision.id)
+    )
+    confirmed = env.store.decision(decision.id)
     return ConfirmResult(
         decision=confirmed,
         ensemble=ensemble,
         claimed=len(kept),
         building=building,
         released=tuple(sorted(member.name for member in freed)),
-        dry_run=dry_run,
     )
 
 

@@ -153,7 +153,6 @@ class ClaimOutcome:
 
     claim: Claim
     settled: DecisionResult | None = None
-    dry_run: bool = False
 
 
 def activate(
@@ -163,7 +162,6 @@ def activate(
     server_id: str,
     *,
     access: ClaimAccess = own_claim,
-    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Turn the claim's place into the server's allocations, in one transaction.
 
@@ -183,8 +181,6 @@ def activate(
         if claim.state is ClaimState.ACTIVE and claim.server_id == server_id:
             return ClaimOutcome(claim)
         active = active_claim(claim, ensemble, server_id, env.store.now())
-        if dry_run:
-            return ClaimOutcome(active, dry_run=True)
         try:
             env.store.commit(Changeset(_activation(env.store, ensemble, active)))
         except (ConsumerConflict, DuplicateName):
@@ -210,7 +206,6 @@ def end(
     claim_id: str,
     *,
     access: ClaimAccess = own_claim,
-    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Record that a slice, volume or port is gone: its allocations are deleted.
 
@@ -228,12 +223,9 @@ def end(
             return ClaimOutcome(claim)
         if claim.kind in OF_NOVA:
             raise WrongState("the claim of a server ends when Nova deletes the server")
-        now = env.store.now()
-        state = _after(claim, ClaimStep.END, now)
-        if dry_run:
-            return ClaimOutcome(replace(claim, state=state, updated_at=now), dry_run=True)
+        state = _after(claim, ClaimStep.END, env.store.now())
         commit_with_returns(env.store, Changeset((DeleteAllocations(str(claim.server_id)),)))
-        return ClaimOutcome(env.store.claim(claim.id))
+        return ClaimOutcome(replace(env.store.claim(claim.id), state=state))
 
     return retry(env, attempt)
 
@@ -245,7 +237,6 @@ def fail(
     reason: str = "",
     *,
     access: ClaimAccess = own_claim,
-    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Record that the build failed: the place is held again, or freed if the decision is over.
 
@@ -264,8 +255,6 @@ def fail(
             return ClaimOutcome(claim)
         decision = env.store.decision(claim.decision_id)
         failed = _failed(claim, env.store.now(), reason)
-        if dry_run:
-            return ClaimOutcome(failed, dry_run=True)
         ended: tuple[Change, ...] = ()
         if decision.state_at(failed.updated_at) is not DecisionState.HELD:
             ended = end_beside_no_place(env.store, ensemble, failed.updated_at, claim.member)
@@ -352,7 +341,7 @@ def _fail_and_redecide(
         proposal, options_like(decision), RequestIdentity(env.ids.uuid())
     )
     ended = failed if dry_run else env.store.claim(claim.id)
-    return ClaimOutcome(ended, settled, dry_run)
+    return ClaimOutcome(ended, settled)
 
 
 def _failed(claim: Claim, now: Instant, reason: str) -> Claim:

@@ -68,7 +68,7 @@ def claim_or_redecide(
         HoldExpired, NotFound, InvalidDescription: as for `claim`.
     """
     try:
-        return claim(env, caller, decision_id, second, identity, dry_run=dry_run)
+        return claim(env, caller, decision_id, second, identity)
     except DescriptionMismatch:
         return run_decision(
             env,
@@ -126,7 +126,7 @@ def _redecide(
     if dry_run:
         further_changes(settled.decision)
     taken = made[0] if dry_run else env.store.claim(identity.id)
-    return ClaimResult(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
+    return ClaimResult(taken, settled.ensemble, _accepted(comparison), settled)
 
 
 def _roles(ensemble: Ensemble, role: Role, requested: RequestedServer) -> tuple[Role, ...]:

@@ -40,8 +40,6 @@ def delete_ensemble(
     caller: Caller,
     ensemble_id: str,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> Ensemble:
     """Delete an ensemble. Holds and building claims end; allocations of servers stay.
 
@@ -58,8 +56,7 @@ def delete_ensemble(
         if there:
             why = f"it has {there[0].called}{to_delete_with_lease(ensemble.name)}"
             raise InUse("ensemble", ensemble.id, why, remedies=(CASCADE,))
-        if not dry_run:
-            env.store.commit(Changeset(tuple(_changes(env, ensemble))))
+        env.store.commit(Changeset(tuple(_changes(env, ensemble))))
         return ensemble
 
     return retry(env, attempt)

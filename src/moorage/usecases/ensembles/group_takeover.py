@@ -76,7 +76,6 @@ def take_over_groups(
     groups: Sequence[NovaGroup],
     servers: Mapping[str, Server],
     *,
-    dry_run: bool = False,
     advance: Callable[[], object] = lambda: None,
 ) -> tuple[GroupOutcome, ...]:
     """Write what the ledger lacks of the groups, one after the other.
@@ -91,7 +90,7 @@ def take_over_groups(
     found = []
     for group in groups:
         try:
-            outcome = retry(env, lambda one=group: _take(env, one, servers, dry_run=dry_run))  # type: ignore[misc]
+            outcome = retry(env, lambda one=group: _take(env, one, servers))  # type: ignore[misc]
         except MoorageError as error:
             outcome = GroupOutcome(group, refused=error.message)
         found.append(outcome)
@@ -140,9 +139,7 @@ def ensemble_of_servers(
     return binding.ensemble
 
 
-def _take(
-    env: UseCaseEnvironment, group: NovaGroup, servers: Mapping[str, Server], *, dry_run: bool
-) -> GroupOutcome:
+def _take(env: UseCaseEnvironment, group: NovaGroup, servers: Mapping[str, Server]) -> GroupOutcome:
     policy = _policy(group)
     stored = if_stored(env.store.ensemble, group.id)
     if stored is not None and (reason := _unlike(stored, group, policy)) is not None:
@@ -165,7 +162,7 @@ def _take(
         new=stored is None,
     )
     check_member_count(env.limits, len(bound.members))
-    if outcome.changed and not dry_run:
+    if outcome.changed:
         generation = None if stored is None else stored.generation
         written = replace(bound, updated_at=env.store.now())
         env.store.commit(Changeset((PutEnsemble(written, generation),)))

@@ -86,7 +86,6 @@ class PolicyChangeResult:
 
     ensemble: Ensemble
     violations: tuple[PolicyViolation, ...]
-    dry_run: bool = False
 
 
 def policy_named(ensemble: Ensemble, name: str) -> PolicyStatement:
@@ -107,8 +106,6 @@ def put_policy(
     ensemble_id: str,
     statement: PolicyStatement,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> PolicyChangeResult:
     """Write a policy; members that break it stay where they are and are reported.
 
@@ -124,7 +121,7 @@ def put_policy(
     changed = with_references(env.store, replace(stored, policies=policies), stored.policies)
     check_size(env.limits, changed, stored)
     check_names(env, caller, env.store.snapshot(), changed, stored.policies)
-    return _write(env, stored, changed, statement.name, dry_run=dry_run)
+    return _write(env, stored, changed, statement.name)
 
 
 def delete_policy(
@@ -133,8 +130,6 @@ def delete_policy(
     ensemble_id: str,
     name: str,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> PolicyChangeResult:
     """Drop a policy.
 
@@ -146,7 +141,7 @@ def delete_policy(
     check_generation(stored, generation)
     policy_named(stored, name)
     rest = tuple(one for one in stored.policies if one.name != name)
-    return _write(env, stored, replace(stored, policies=rest), name, dry_run=dry_run)
+    return _write(env, stored, replace(stored, policies=rest), name)
 
 
 def _write(
@@ -154,14 +149,11 @@ def _write(
     stored: Ensemble,
     changed: Ensemble,
     name: str,
-    *,
-    dry_run: bool,
 ) -> PolicyChangeResult:
     snapshot = env.store.snapshot()
     check_policies(snapshot.topology, changed, own=False)
     broken = tuple(one for one in broken_policies(snapshot, changed) if one.policy == name)
-    if not dry_run:
-        changed = replace(changed, updated_at=env.store.now())
-        env.store.commit(Changeset((PutEnsemble(changed, stored.generation),)))
-        changed = env.store.ensemble(stored.id)
-    return PolicyChangeResult(changed, broken, dry_run)
+    changed = replace(changed, updated_at=env.store.now())
+    env.store.commit(Changeset((PutEnsemble(changed, stored.generation),)))
+    changed = env.store.ensemble(stored.id)
+    return PolicyChangeResult(changed, broken)

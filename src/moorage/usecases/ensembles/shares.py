@@ -66,9 +66,7 @@ def seen_share(store: Store, caller: Caller, share_id: str) -> SharedRole:
     return found
 
 
-def accept_share(
-    env: UseCaseEnvironment, caller: Caller, share_id: str, *, dry_run: bool = False
-) -> SharedRole:
+def accept_share(env: UseCaseEnvironment, caller: Caller, share_id: str) -> SharedRole:
     """Accept a role: its members may be placed for the caller's project, from its quota.
 
     Raises:
@@ -84,18 +82,15 @@ def accept_share(
         changed = _with_share(found, found.share.accepted(caller.user_id))
         shared = [(found.role, changed.share)]
         told = share_event(found.ensemble, shared, found.ensemble.project_id)
-        if not dry_run:
-            ensemble = replace(changed.ensemble, updated_at=env.store.now())
-            put = PutEnsemble(ensemble, found.ensemble.generation)
-            env.store.commit(Changeset((put, PutEvent(told))))
+        ensemble = replace(changed.ensemble, updated_at=env.store.now())
+        put = PutEnsemble(ensemble, found.ensemble.generation)
+        env.store.commit(Changeset((put, PutEvent(told))))
         return changed
 
     return retry(env, attempt)
 
 
-def revoke_share(
-    env: UseCaseEnvironment, caller: Caller, share_id: str, *, dry_run: bool = False
-) -> SharedRole:
+def revoke_share(env: UseCaseEnvironment, caller: Caller, share_id: str) -> SharedRole:
     """Revoke a share, by either project: the role's members leave the ensemble.
 
     Their servers keep running, and their allocations stay. Places that no server has are freed,
@@ -115,14 +110,13 @@ def revoke_share(
         gone = {one.name for one in leaving}
         ended = tuple(member_departure_changes(env.store, ensemble, gone, now))
         left = replace(without_members(changed.ensemble, gone), updated_at=now)
-        if not dry_run:
-            changes = (
-                PutEnsemble(left, ensemble.generation),
-                DropBookings(frozenset(one.uuid for one in leaving)),
-                *ended,
-                *revocations(ensemble, [(role, changed.share)]),
-            )
-            env.store.commit(Changeset(changes))
+        changes = (
+            PutEnsemble(left, ensemble.generation),
+            DropBookings(frozenset(one.uuid for one in leaving)),
+            *ended,
+            *revocations(ensemble, [(role, changed.share)]),
+        )
+        env.store.commit(Changeset(changes))
         return replace(changed, ensemble=left)
 
     return retry(env, attempt)

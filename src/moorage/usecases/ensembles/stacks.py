@@ -164,9 +164,7 @@ def show_stack(env: UseCaseEnvironment, caller: Caller, stack_id: str) -> StackR
     return StackResult(ensemble, current_decision(env.store, ensemble))
 
 
-def delete_stack(
-    env: UseCaseEnvironment, caller: Caller, stack_id: str, *, dry_run: bool = False
-) -> None:
+def delete_stack(env: UseCaseEnvironment, caller: Caller, stack_id: str) -> None:
     """Release what is held for a stack and delete its ensemble; servers keep their allocations.
 
     Raises:
@@ -174,7 +172,7 @@ def delete_stack(
         InUse: the ensemble has a lease that is not closed.
     """
     _own_stack(env.store, caller, stack_id)
-    delete_ensemble(env, caller, stack_id, None, dry_run=dry_run)
+    delete_ensemble(env, caller, stack_id, None)
 
 
 def _own_stack(store: Store, caller: Caller, stack_id: str) -> Ensemble:

@@ -61,8 +61,6 @@ def create_template(
     caller: Caller,
     written: TemplateDraft,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> Template:
     """Create a template, version 1.
 
@@ -82,7 +80,7 @@ def create_template(
         for one in env.store.templates(project_id=caller.project_id, name=written.name)
     ):
         raise DuplicateName("template", written.name)
-    return _keep(env, made, dry_run=dry_run)
+    return _keep(env, made)
 
 
 def revise_template(
@@ -90,8 +88,6 @@ def revise_template(
     caller: Caller,
     reference: str,
     written: TemplateDraft,
-    *,
-    dry_run: bool = False,
 ) -> Template:
     """Create the next version of a template; its name and earlier versions do not change.
 
@@ -109,20 +105,17 @@ def revise_template(
         project_id=newest.project_id,
         shared=newest.shared or written.shared,
     )
-    return _keep(env, following, dry_run=dry_run)
+    return _keep(env, following)
 
 
-def delete_template(
-    env: UseCaseEnvironment, caller: Caller, reference: str, *, dry_run: bool = False
-) -> Template:
+def delete_template(env: UseCaseEnvironment, caller: Caller, reference: str) -> Template:
     """Delete all versions of a template; ensembles made from it stay.
 
     Raises:
         NotFound: no such template of this caller's.
     """
     found = own_template(env.store, caller, reference)
-    if not dry_run:
-        env.store.commit(Changeset((DeleteTemplate(found.id),)))
+    env.store.commit(Changeset((DeleteTemplate(found.id),)))
     return found
 
 
@@ -288,12 +281,11 @@ def _check_description(
         read_ensemble({"name": name, **fill_placeholders(source, parameter_values(parameters, {}))})
 
 
-def _keep(env: UseCaseEnvironment, template: Template, *, dry_run: bool) -> Template:
+def _keep(env: UseCaseEnvironment, template: Template) -> Template:
     check_template_size(env.limits, template.source)
     check_stored(env, template.project_id, QuotaName.TEMPLATES)
-    if not dry_run:
-        bound = bound_stored(env, template.project_id, QuotaName.TEMPLATES)
-        env.store.commit(Changeset((PutTemplate(template), bound)))
+    bound = bound_stored(env, template.project_id, QuotaName.TEMPLATES)
+    env.store.commit(Changeset((PutTemplate(template), bound)))
     return template
 
 

@@ -46,7 +46,7 @@ class SubscriptionRequest:
 
 
 def subscribe(
-    env: UseCaseEnvironment, caller: Caller, request: SubscriptionRequest, *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, request: SubscriptionRequest
 ) -> Subscription:
     """Create a subscription to events from now on.
 
@@ -83,10 +83,9 @@ def subscribe(
         created_at=now,
         updated_at=now,
     )
-    if not dry_run:
-        limit = defaults(env.limits).limit(QuotaName.SUBSCRIPTIONS, None)
-        put = PutSubscription(made, None, limit=limit)
-        env.store.commit(Changeset((put,)))
+    limit = defaults(env.limits).limit(QuotaName.SUBSCRIPTIONS, None)
+    put = PutSubscription(made, None, limit=limit)
+    env.store.commit(Changeset((put,)))
     return made
 
 
@@ -117,17 +116,14 @@ def list_subscriptions(
     return env.store.event_log.subscriptions(project, page)
 
 
-def unsubscribe(
-    env: UseCaseEnvironment, caller: Caller, id_: str, *, dry_run: bool = False
-) -> None:
+def unsubscribe(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
     """Delete a subscription with its dead letters.
 
     Raises:
         NotFound: there is no such subscription, or it is another project's.
     """
     found = own_subscription(env, caller, id_)
-    if not dry_run:
-        env.store.commit(Changeset((DeleteSubscription(found.id),)))
+    env.store.commit(Changeset((DeleteSubscription(found.id),)))
 
 
 def dead_letters(
@@ -147,8 +143,6 @@ def resend(
     id_: str,
     letters: Collection[str] | None,
     page: Page,
-    *,
-    dry_run: bool = False,
 ) -> int:
     """Queue dead letters to be sent again: those with the ids `letters`, or None: all of a page.
 
@@ -164,7 +158,7 @@ def resend(
             raise NotFound("dead letter", name)
     chosen = [found[name] for name in dict.fromkeys(found if letters is None else letters)]
     queued = tuple(replace(letter, queued=True) for letter in chosen)
-    if queued and not dry_run:
+    if queued:
         _queue(env, id_, queued)
     return len(queued)
 

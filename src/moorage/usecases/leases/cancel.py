@@ -38,7 +38,6 @@ def cancel_lease(
     generation: int | None = None,
     *,
     closed: bool = False,
-    dry_run: bool = False,
 ) -> Lease:
     """Cancel a lease and free its unclaimed places.
 
@@ -61,8 +60,6 @@ def cancel_lease(
             cancelled, changes = _ended(env, lease, now, closed=closed)
         else:
             cancelled, changes = _never(env, lease, now)
-        if dry_run:
-            return cancelled
         every = (*changes, *timers_after_change(cancelled, env.ids, now))
         commit_with_restored_ends(env, lease, every, partial(_held_members, env, lease))
         return env.store.lease(lease_id)
@@ -75,8 +72,6 @@ def delete_leased_ensemble(
     caller: Caller,
     ensemble_id: str,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> None:
     """Cancel an ensemble's lease, and delete the ensemble.
 
@@ -96,9 +91,8 @@ def delete_leased_ensemble(
             why = "is cleaned after its end" if cleaned else f"is {one.state}"
             raise InUse("ensemble", ensemble.id, f"{one.called} {why}")
     for one in there:
-        cancel_lease(env, caller, one.id, closed=True, dry_run=dry_run)
-    if not dry_run:
-        delete_ensemble(env, caller, ensemble_id, generation)
+        cancel_lease(env, caller, one.id, closed=True)
+    delete_ensemble(env, caller, ensemble_id, generation)
 
 
 def _never(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:

@@ -178,9 +178,7 @@ def _text(value: object, path: str) -> str:
     raise InvalidDescription(f"{path.rpartition('.')[2]} must be a name", path=path)
 
 
-def put_flavors(
-    env: UseCaseEnvironment, caller: Caller, flavors: Sequence[Flavor], *, dry_run: bool = False
-) -> None:
+def put_flavors(env: UseCaseEnvironment, caller: Caller, flavors: Sequence[Flavor]) -> None:
     """Write flavors, all or none; a stored flavor with the same id is replaced.
 
     Raises:
@@ -198,8 +196,7 @@ def put_flavors(
     for other in env.store.flavors():
         if names.get(other.name, other.id) != other.id:
             raise DuplicateName("flavor", other.name)
-    if not dry_run:
-        env.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in flavors)))
+    env.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in flavors)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +208,7 @@ class FlavorLoadResult:
 
 
 def load_flavors(
-    env: UseCaseEnvironment, caller: Caller, rows: Sequence[object], *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, rows: Sequence[object]
 ) -> FlavorLoadResult:
     """Write the flavors of Nova's listing; unreadable ones are returned, and the others written.
 
@@ -222,7 +219,7 @@ def load_flavors(
     """
     require_operator(caller)
     listing = read_listing(env, rows, env.store.flavors())
-    if listing.flavors and not dry_run:
+    if listing.flavors:
         env.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in listing.flavors)))
     return listing
 
@@ -264,9 +261,7 @@ def _check_names(known: LedgerNames, flavor: Flavor, path: str) -> None:
         check_group(group, known, f"{path}.groups")
 
 
-def delete_flavor(
-    env: UseCaseEnvironment, caller: Caller, name: str, *, dry_run: bool = False
-) -> None:
+def delete_flavor(env: UseCaseEnvironment, caller: Caller, name: str) -> None:
     """Delete a flavor; ensembles keep its values of when they were described.
 
     Raises:
@@ -275,5 +270,4 @@ def delete_flavor(
     """
     require_operator(caller)
     flavor = known_flavor(env.store, name)
-    if not dry_run:
-        env.store.commit(Changeset((DeleteFlavor(flavor.id),)))
+    env.store.commit(Changeset((DeleteFlavor(flavor.id),)))

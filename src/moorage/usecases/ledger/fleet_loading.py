@@ -49,8 +49,6 @@ def put_topology(
     caller: Caller,
     topology: Topology,
     revision: int | None = None,
-    *,
-    dry_run: bool = False,
 ) -> None:
     """Replace the whole topology; `revision` is the one that it is made from, None: any.
 
@@ -68,11 +66,10 @@ def put_topology(
             raise UnknownName("host", host, path=f"attachments.{host}", line=line)
     if revision not in {None, snapshot.topology_revision}:
         raise _stale(env, revision)
-    if not dry_run:
-        try:
-            env.store.commit(Changeset((PutTopology(topology),), topology_revision=revision))
-        except ProviderConflict as error:
-            raise _stale(env, revision) from error
+    try:
+        env.store.commit(Changeset((PutTopology(topology),), topology_revision=revision))
+    except ProviderConflict as error:
+        raise _stale(env, revision) from error
 
 
 def _stale(env: UseCaseEnvironment, revision: int | None) -> StaleGeneration:

@@ -51,9 +51,7 @@ class FlavorSync:
         return len(self.created) + len(self.changed) + len(self.deleted)
 
 
-def sync_flavors(
-    env: UseCaseEnvironment, caller: Caller, rows: Sequence[object], *, dry_run: bool = False
-) -> FlavorSync:
+def sync_flavors(env: UseCaseEnvironment, caller: Caller, rows: Sequence[object]) -> FlavorSync:
     """Create, change and delete flavors as Nova's listing has them, in one commit.
 
     A flavor in Placement's terms is the operator's own and stays. One of Nova's that cannot be read
@@ -79,7 +77,7 @@ def sync_flavors(
     created = [one for id_, one in wanted.items() if id_ not in stored]
     changed = [one for id_, one in wanted.items() if id_ in stored and stored[id_] != one]
     deleted = [one for one in theirs if one.id not in wanted and one.id not in hidden]
-    if (created or changed or deleted) and not dry_run:
+    if created or changed or deleted:
         # Names are unique: those that are given up go first.
         gone = tuple(DeleteFlavor(one.id) for one in (*deleted, *changed))
         env.store.commit(Changeset((*gone, *(PutFlavor(one) for one in (*changed, *created)))))
@@ -123,8 +121,6 @@ def sync_topology(
     caller: Caller,
     rules: TopologyRules,
     hosts: Sequence[NovaHost],
-    *,
-    dry_run: bool = False,
 ) -> TopologySync:
     """Place all hosts of the ledger by rules over what it and Nova say of them.
 
@@ -147,7 +143,7 @@ def sync_topology(
         kept = [one for one in facts if one.name not in known]
         after = _beside(before, apply(_with_kept(rules, before, kept), facts))
         changed = after != before
-        if changed and not dry_run:
+        if changed:
             seen = snapshot.topology_revision
             env.store.commit(Changeset((PutTopology(after),), topology_revision=seen))
         ruled = replace(after, levels={tree: after.levels[tree] for tree in rules.levels})

@@ -47,8 +47,6 @@ def set_mix(
     env: UseCaseEnvironment,
     caller: Caller,
     stated: Sequence[tuple[int, str | Shape]],
-    *,
-    dry_run: bool = False,
 ) -> MixInUse:
     """State the mix: weights above 0, each with a flavor, by name or id, or a shape.
 
@@ -65,20 +63,18 @@ def set_mix(
     known = LedgerNames(env.store, None)
     entries = (_entry(known, *one, f"request_mix.shapes[{i}]") for i, one in enumerate(stated))
     mix = StatedMix.of(entries, now=env.store.now())
-    if not dry_run:
-        env.store.commit(Changeset((PutRequestMix(mix),)))
+    env.store.commit(Changeset((PutRequestMix(mix),)))
     return MixInUse(mix, stated=True)
 
 
-def reset_mix(env: UseCaseEnvironment, caller: Caller, *, dry_run: bool = False) -> None:
+def reset_mix(env: UseCaseEnvironment, caller: Caller) -> None:
     """Let the mix be counted from the ledger again, also if none is stated.
 
     Raises:
         Forbidden: the caller is no operator.
     """
     require_operator(caller)
-    if not dry_run:
-        env.store.commit(Changeset((PutRequestMix(None),)))
+    env.store.commit(Changeset((PutRequestMix(None),)))
 
 
 def _entry(known: LedgerNames, weight: int, what: str | Shape, path: str) -> StatedShape:

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 
-def withdraw_offer(
-    env: UseCaseEnvironment, caller: Caller, offer_id: str, *, dry_run: bool = False
-) -> None:
+def withdraw_offer(env: UseCaseEnvironment, caller: Caller, offer_id: str) -> None:
     """Withdraw an offer: its places are freed at once.
 
     Raises:
@@ -51,8 +49,6 @@ def withdraw_offer(
     def attempt() -> None:
         now = env.store.now()
         lease, _ = open_offer(env.store, caller, offer_id, now)
-        if dry_run:
-            return
         try:
             _commit(env, lease, tuple(offer_end_changes(env, lease, OfferState.WITHDRAWN, now)))
         except NotFound as gone:

@@ -82,7 +82,6 @@ def cancel_series(
     *,
     since: int | None = None,
     only: int | None = None,
-    dry_run: bool = False,
 ) -> tuple[Lease, ...]:
     """Cancel the leases of a series that have not started; started leases continue.
 
@@ -101,17 +100,15 @@ def cancel_series(
         Busy: too many conflicting commits.
     """
     chosen = _chosen(env.store, caller, series_id, since, only)
-    each = (_cancelled(env, caller, one, dry_run=dry_run) for one in chosen)
+    each = (_cancelled(env, caller, one) for one in chosen)
     return tuple(one for one in each if one is not None)
 
 
-def _cancelled(
-    env: UseCaseEnvironment, caller: Caller, lease: Lease, *, dry_run: bool
-) -> Lease | None:
+def _cancelled(env: UseCaseEnvironment, caller: Caller, lease: Lease) -> Lease | None:
     """The cancelled lease; None if it has started or was cancelled meanwhile."""
     for _ in range(_TRIES):
         try:
-            return cancel_lease(env, caller, lease.id, lease.generation, dry_run=dry_run)
+            return cancel_lease(env, caller, lease.id, lease.generation)
         except StaleGeneration:
             lease = env.store.lease(lease.id)
             if _begun(env.store, lease):

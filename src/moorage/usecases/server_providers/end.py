@@ -54,7 +54,6 @@ def delete_server_provider(
     server_id: str,
     *,
     force: bool = False,
-    dry_run: bool = False,
 ) -> None:
     """Delete what a server offers; with `force` also while it is used: then its slices end.
 
@@ -70,8 +69,7 @@ def delete_server_provider(
             why = f"slices are booked on it{to_end_slices(record.server_id)}"
             raise InUse("server provider of", record.server_id, why, remedies=("force",))
         ended = end_changeset(env.store, record, OfferEnd.DELETED)
-        if not dry_run:
-            env.store.commit(ended)
+        env.store.commit(ended)
 
     retry(env, attempt)
 

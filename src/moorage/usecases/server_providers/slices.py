@@ -78,8 +78,6 @@ def report_slice(
     server_id: str,
     claim_id: str,
     report: SliceReport,
-    *,
-    dry_run: bool = False,
 ) -> ShownSlice:
     """Report on a claimed slice, as its own project may by its claim.
 
@@ -104,13 +102,11 @@ def report_slice(
         )
     try:
         if report.slice_id is not None:
-            outcome = activate(
-                env, caller, claim_id, report.slice_id, access=access, dry_run=dry_run
-            )
+            outcome = activate(env, caller, claim_id, report.slice_id, access=access)
         elif report.state is ClaimState.FAILED:
-            outcome = fail(env, caller, claim_id, report.reason, access=access, dry_run=dry_run)
+            outcome = fail(env, caller, claim_id, report.reason, access=access)
         else:
-            outcome = end(env, caller, claim_id, access=access, dry_run=dry_run)
+            outcome = end(env, caller, claim_id, access=access)
     except NotFound as error:
         if error.kind not in {"claim", "ensemble"}:
             raise

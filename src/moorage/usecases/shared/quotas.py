@@ -95,8 +95,6 @@ def set_quota(
     caller: Caller,
     project_id: str,
     limits: Mapping[QuotaName, int | None],
-    *,
-    dry_run: bool = False,
 ) -> ProjectQuota:
     """Set limits of a project; None restores a default, limits not named are unchanged.
 
@@ -116,14 +114,11 @@ def set_quota(
     said = {**(stored.limits if stored else {}), **limits}
     kept = MappingProxyType({name: said[name] for name in QuotaName if said.get(name) is not None})
     quota = Quota(project_id, kept, env.store.now())  # type: ignore[arg-type]  # None is left out
-    if not dry_run:
-        env.store.commit(Changeset((PutQuota(quota),)))
+    env.store.commit(Changeset((PutQuota(quota),)))
     return _seen(env, quota)
 
 
-def unset_quota(
-    env: Environment, caller: Caller, project_id: str, *, dry_run: bool = False
-) -> None:
+def unset_quota(env: Environment, caller: Caller, project_id: str) -> None:
     """Delete a project's quota, so that the defaults apply.
 
     Raises:
@@ -131,8 +126,7 @@ def unset_quota(
         NotFound: the project has no quota of its own.
     """
     require_operator(caller)
-    if not dry_run:
-        env.store.commit(Changeset((DropQuota(project_id),)))
+    env.store.commit(Changeset((DropQuota(project_id),)))
 
 
 def show_quota(env: Environment, caller: Caller, project_id: str) -> ProjectQuota:

@@ -113,8 +113,6 @@ def cancel_entry(
     caller: Caller,
     entry_id: str,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> None:
     """Remove an entry from the waitlist.
 
@@ -134,7 +132,6 @@ def cancel_entry(
             told = f": it is lease {entry.id}" if entry.state is EntryState.GRANTED else ""
             state = entry.state_at(env.store.now())
             raise WrongState(f"the entry is not waiting, it is {state}{told}")
-        if not dry_run:
-            leave(env, entry, EntryStep.CANCEL)
+        leave(env, entry, EntryStep.CANCEL)
 
     retry(env, once)

@@ -1,0 +1,92 @@
+"""A view of the ledger in which nothing is written."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    PutClaim,
+    PutDecision,
+    PutEnsemble,
+    ReplaceAllocations,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, Solve
+from moorage.domain.ensembles import Ensemble, Member, Role
+from moorage.domain.errors import NotFound
+from moorage.domain.member_names import MemberName
+from moorage.domain.period import Period
+from moorage.domain.requests import Objective
+from moorage.store import Ledger
+
+NAME = MemberName("web", 0)
+SHOP = Ensemble("e", "p", "u", "shop", (Role("web", {"VCPU": 1}),), (Member(NAME, "m"),))
+DECISION = Decision(
+    id="d",
+    ensemble_id="e",
+    project_id="p",
+    ensemble_generation=0,
+    state=DecisionState.HELD,
+    period=Period(1_000),
+    expires_at=2_000,
+    hold=1_000,
+    objective=Objective.SPREAD,
+    solve=Solve("exact", 0, 0, proven=True, wall_ms=1.5, seed=7),
+    places={},
+    policies=(),
+    revision=3,
+)
+CLAIM = Claim("c", "d", "e", "p", NAME, ClaimState.BUILDING)
+ALL = (PutEnsemble(SHOP, None), PutDecision(DECISION, None), PutClaim(CLAIM, None))
+
+
+def test_what_is_put_is_found_in_the_view_alone(store: Ledger) -> None:
+    dry = store.dry_run()
+    dry.commit(Changeset(ALL))
+    assert (dry.ensemble("e"), dry.decision("d"), dry.claim("c")) == (SHOP, DECISION, CLAIM)
+    for read, id_ in ((store.ensemble, "e"), (store.decision, "d"), (store.claim, "c")):
+        with pytest.raises(NotFound):
+            read(id_)
+    with pytest.raises(NotFound):
+        store.dry_run().ensemble("e")
+
+
+def test_what_replaces_another_has_its_generation(store: Ledger) -> None:
+    store.commit(Changeset((PutEnsemble(SHOP, None),)))
+    stored = store.ensemble("e")
+    dry = store.dry_run()
+    dry.commit(Changeset((PutEnsemble(replace(stored, name="store"), stored.generation),)))
+    assert dry.ensemble("e").generation == stored.generation
+    assert (dry.ensemble("e").name, store.ensemble("e")) == ("store", stored)
+
+
+def test_neither_events_nor_bookings_nor_providers_are_written(store: Ledger) -> None:
+    before = store.snapshot().revision, store.event_log.newest()
+    write = ReplaceAllocations(Consumer("s"), {"a": {"VCPU": 1}}, None)
+    done = store.dry_run().commit(Changeset((CreateProvider("a", "a"), write, *ALL)))
+    assert (done.revision, store.event_log.newest()) == before
+    assert store.snapshot().revision == before[0]
+    assert store.consumer("s") is None
+
+
+def test_it_waits_for_no_writer(store: Ledger) -> None:
+    """A dry run goes on while somebody keeps all writers out, and keeps nobody out itself."""
+    dry = store.dry_run()
+    with ThreadPoolExecutor(1) as other:
+
+        def propose() -> Changeset:
+            other.submit(dry.commit, Changeset(ALL)).result(timeout=10)
+            other.submit(dry.commit_alone, lambda: Changeset(ALL)).result(timeout=10)
+            return Changeset((PutEnsemble(SHOP, None),))
+
+        store.commit_alone(propose)
+
+        def propose_dry() -> Changeset:
+            other.submit(store.commit, Changeset(ALL[1:])).result(timeout=10)
+            return Changeset(ALL)
+
+        dry.commit_alone(propose_dry)
+    assert store.decision("d").id == "d"
