@@ -33,7 +33,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -211,6 +211,9 @@ mutants: install  ## 60 rules broken one at a time in HEAD: do the tests of thei
 	-$(BIN)/python -m tests.mutants locate
 	$(BIN)/python -m tests.mutants run --homes new $(ARGS)
 	$(BIN)/python -m tests.mutants table
+
+ways: install  ## how much of the program one request enters, on each main way (ARGS="--files", "--write")
+	$(BIN)/python -m tests.ways $(ARGS)
 
 fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
 	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)
