@@ -229,6 +229,15 @@ def test_the_mix_is_kept_for_some_revisions() -> None:
         assert ledger_mix(later, tuple) == RequestMix()
 
 
+def test_a_snapshot_is_not_told_the_mix_of_a_later_one() -> None:
+    used = {f"x{n}": {"VCPU": 1} for n in range(3)}
+    fleet = snapshot(provider("a", {"VCPU": 6}, used=used))
+    grown = {**used, **{f"y{n}": {"VCPU": 2} for n in range(3)}}
+    later = fleet.with_states([provider("a", {"VCPU": 16}, used=grown)], now=NOW, revision=3)
+    assert dict(ledger_mix(later, tuple).shapes) == {shape(VCPU=1): 3, shape(VCPU=2): 3}
+    assert dict(ledger_mix(fleet, tuple).shapes) == {shape(VCPU=1): 3}
+
+
 def test_an_empty_ledger_weighs_the_request_alone() -> None:
     fleet = snapshot(provider("a", {"VCPU": 16}), provider("b", {"VCPU": 8}))
     built: BuiltProblem = with_fleet_room(

@@ -1,6 +1,7 @@
 """What is stored of the problems of refusals: little, and enough to replay them for a while."""
 
 import json
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,21 @@ def test_little_is_stored_whatever_the_size_of_the_fleet(service: Service) -> No
     explanation = refused(service)
     _, _, stored = service.store.explanation(explanation)
     assert 0 < len(stored) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("service", [MOST_ROWS + 1], indirect=True)
+def test_nothing_is_stored_of_a_request_that_is_large_however_it_is_packed(
+    service: Service,
+) -> None:
+    dice = random.Random(1)
+    members = [
+        {"name": f"{dice.getrandbits(400):0100x}", "resources": {"VCPU": 99}} for _ in range(600)
+    ]
+    made = {"name": "e", "members": members, "decide": {"time_limit": "PT1S"}}
+    answer = service.call("POST", "/ensembles", {"ensemble": made})
+    assert answer.status_code == 409, answer.text[:500]
+    _, _, stored = service.store.explanation(answer.json["errors"][0]["explanation"]["id"])
+    assert stored == ""
 
 
 def test_a_refusal_can_be_replayed_while_its_hosts_are_unchanged(service: Service) -> None:
