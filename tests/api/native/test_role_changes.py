@@ -9,7 +9,10 @@ from tests.api.native.conftest import refused
 
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.testing.service import OPERATOR, Service
+from moorage.domain.errors import InUse
+from moorage.testing.service import OPERATOR, TENANT, Service
+from moorage.usecases.decide.member_places import locate_members
+from moorage.usecases.ensembles.change import ChangeRequest, change_flow
 
 FLEET = """
 fleet: two-racks
@@ -191,6 +194,19 @@ def test_a_server_being_built_is_waited_for(two_racks: Service, path: str) -> No
     assert "db[1]" in error["detail"]
     assert error["detail"].endswith("; to see its claims: moorage claim list shop")
     changed(two_racks, path, {"name": "web", "flavor": "large"})
+
+
+def test_a_claim_that_comes_while_a_role_changes_keeps_its_place(
+    two_racks: Service, path: str
+) -> None:
+    env, ensemble_id = two_racks.env, path.rpartition("/")[2]
+    wanted = ChangeRequest(members=({"name": "db", "flavor": "large"},))
+    request = next(change_flow(env, TENANT, ensemble_id, wanted, None, dry_run=False))
+    decision = two_racks.call("GET", path).json["ensemble"]["decision"]
+    claimed(two_racks, decision, "db[1]")
+    places = locate_members(env.store.snapshot(), env.store.ensemble(ensemble_id))
+    with pytest.raises(InUse, match=r"db\[1\]"):
+        request.proposal.selections[0](places)
 
 
 def test_headroom_of_the_former_size_is_given_back_first(two_racks: Service, path: str) -> None:

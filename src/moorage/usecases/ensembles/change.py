@@ -208,7 +208,11 @@ def change_flow(
         proposal = Proposal(
             changed,
             stored.generation,
-            _selections(changed, anew) if lease is None else (lambda _: frozenset(),),
+            (
+                _selections(changed, otherwise, any_held=bool(anew))
+                if lease is None
+                else (lambda _: frozenset(),)
+            ),
             freed=_gone(stored, changed),
             before=stored,
             known_hosts=KnownHosts(preferred=_present_hosts(changed, anew, member_places)),
@@ -254,17 +258,25 @@ def change_flow(
 
 
 def _selections(
-    changed: Ensemble, anew: Mapping[MemberName, str]
+    changed: Ensemble, otherwise: frozenset[str], *, any_held: bool
 ) -> tuple[Callable[[MemberPlaces], frozenset[MemberName]], ...]:
-    """The members to place: those without a place and `anew`; then all without a server.
+    """The members to place: those without a place or placed `otherwise`; then all without a server.
 
     All others keep their places unless a role is placed otherwise, and that has no room beside
-    them.
+    them. Each is judged by the places that the search starts from: a claim may have come between.
+
+    Raises:
+        InUse: by a selection, as of `check_places_may_change`.
     """
-    if not anew:
-        return (unplaced(changed),)
     without = unplaced(changed)
-    return (lambda places: without(places) | anew.keys()), unplaced_or_held(changed)
+    if not any_held:
+        return (without,)
+
+    def anew(places: MemberPlaces) -> frozenset[MemberName]:
+        check_places_may_change(changed, otherwise, places)
+        return without(places) | to_place_anew(changed, otherwise, places).keys()
+
+    return anew, unplaced_or_held(changed)
 
 
 def _present_hosts(
