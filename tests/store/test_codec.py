@@ -225,3 +225,19 @@ def test_what_is_no_body_is_refused() -> None:
     for text in ('{"id": 1}', '{"name": "small"}', "[]", "null"):
         with pytest.raises(ValidationError):
             stored_bodies.FLAVOR.decode(text)
+
+
+def test_a_field_of_several_types_is_read_as_it_stands() -> None:
+    stored = {
+        "id": "t",
+        "version": 1,
+        "project_id": "p",
+        "user_id": "u",
+        "name": "n",
+        "format": "hot",
+        "source": {},
+        "digest": None,
+        "parameters": [{"name": "web", "type": "number", "least": 1, "most": 2.5}],
+    }
+    (parameter,) = stored_bodies.TEMPLATE.decode(json_module.dumps(stored)).parameters
+    assert (parameter.least, parameter.most) == (1, 2.5)

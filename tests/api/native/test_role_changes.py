@@ -185,6 +185,55 @@ def test_servers_keep_their_size_and_are_named(two_racks: Service, path: str) ->
     assert hosts(two_racks, path) == before
     assert taken(two_racks, path, "db[1]") == {"VCPU": 2, "MEMORY_MB": 2048}
     assert taken(two_racks, path, "db[0]") == {"VCPU": 6, "MEMORY_MB": 8192}
+    back = changed(two_racks, path, {"name": "db", "flavor": "small"})
+    assert "to_resize" not in back, "the server has that size"
+
+
+@pytest.fixture
+def service(three_racks: str) -> Any:
+    with_fleet = Service(three_racks)
+    yield with_fleet
+    with_fleet.close()
+
+
+def test_a_conflict_of_members_that_stay_is_none(service: Service) -> None:
+    """Those in a rack that will be away may stay there, and none may be placed there."""
+    members = [
+        {"name": "web", "count": 3, "flavor": "m1.small"},
+        {"name": "app", "count": 3, "flavor": "m1.medium"},
+        {"name": "db", "count": 3, "flavor": "m1.xlarge", "required": ["HW_CPU_X86_AVX2"]},
+    ]
+    ha = {"name": "db-ha", "type": "survive", "members": ["db"], "level": "rack"}
+    apart = {"name": "web-apart", "type": "anti-affinity", "members": ["web"], "level": "host"}
+    even = {"name": "web-racks", "type": "spread", "members": ["web"], "level": "rack"}
+    policies = [
+        {**ha, "lose": 1, "keep": 2},
+        {**apart, "max_per_domain": 1},
+        {**even, "min_domains": 2, "max_skew": 1},
+        {"name": "pair", "type": "proximity", "zip": ["app", "db"], "level": "rack"},
+    ]
+    made = {"name": "shop", "members": members, "policies": policies, "decide": {"hold": "PT2H"}}
+    answer = service.call("POST", "/ensembles", {"ensemble": made})
+    assert answer.status_code == 201, answer.text
+    path = f"/ensembles/{answer.json['ensemble']['id']}"
+    window = {"kind": "maintenance", "hosts": ["h4", "h5", "h6"]}
+    window |= {"start": "2026-12-19T06:00:00Z", "end": "2026-12-20T06:00:00Z"}
+    closed = service.call("POST", "/capacity/planned", {"window": window}, caller=OPERATOR)
+    assert closed.status_code == 201, closed.text
+    error = refused(
+        change(service, path, {"name": "web", "flavor": "m1.medium"}, dry=True), 409, "infeasible"
+    )
+    why = error["explanation"]
+    assert "db-ha" not in [one.get("policy") for one in why["conflict"]], why
+    assert why["minimal"]
+    relaxed = change(
+        service,
+        path,
+        {"name": "web", "flavor": "m1.medium"},
+        dry=True,
+        policies=[{"name": "web-racks", "max_skew": 2}],
+    )
+    assert relaxed.status_code == 200, relaxed.text
 
 
 def test_a_server_being_built_is_waited_for(two_racks: Service, path: str) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant, Period
     from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.problem import Problem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import ForcedEnd, Proposal
@@ -131,10 +134,36 @@ class SearchResult:
 def refusal_to_explain(refused: Sequence[SearchResult]) -> SearchResult:
     """The plain result by which a refusal is explained.
 
-    That is the last one without a clash: its problem fixes the fewest members, so its conflicts
-    hold for all the others too. If all of them have a clash, it is the first.
+    That is the last one without a clash whose problem permits all that the earlier ones do: it
+    fixes the fewest members, so its conflicts hold for them too. If all have a clash, it is the
+    first.
     """
-    last: SearchResult | None = None
-    for one in refused:
-        last = last if one.clash else one
-    return last or refused[0]
+    stated = [one for one in refused if not one.clash]
+    for number, one in reversed(tuple(enumerate(stated))):
+        if all(_permits_fixed(one.built.problem, other.built.problem) for other in stated[:number]):
+            return one
+    return refused[0]
+
+
+def _permits_fixed(problem: Problem, other: Problem) -> bool:
+    """Whether members that are fixed in the other problem may be on their hosts in this one.
+
+    A member that stays on a host may be there longer than one that is placed on it now: the host
+    may be closed to new ones, or planned to be away before their end.
+    """
+    row_of = {host: row for row, host in enumerate(problem.hosts)}
+    number_of = {member: number for number, member in enumerate(problem.members)}
+    taken = np.zeros_like(problem.free)
+    for number in np.flatnonzero(other.fixed >= 0).tolist():
+        here = number_of.get(other.members[number])
+        row = row_of.get(other.hosts[other.fixed[number]])
+        if here is None:
+            continue
+        if row is None:
+            return False
+        fixed, role = int(problem.fixed[here]), problem.role_of[here]
+        if fixed < 0:
+            taken[row] += problem.demand[role]
+        if not (fixed == row if fixed >= 0 else problem.allowed[role, row]):
+            return False
+    return bool(((taken <= problem.free) | (taken == 0)).all())

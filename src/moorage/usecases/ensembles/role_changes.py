@@ -16,6 +16,7 @@ from moorage.domain.errors import InUse, InvalidDescription, UnknownName
 from moorage.domain.nova.server_request import ServerRequest, translate
 from moorage.domain.refusal_commands import to_end_headroom, to_offer_count, to_see_claims
 from moorage.domain.request_groups import GroupKind
+from moorage.domain.resources import total
 from moorage.domain.words import counted, did_you_mean, spans
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.shared.role_access import check_unshared
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.member_names import MemberName
     from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.request_groups import Group
+    from moorage.domain.resources import Amounts
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.shared.role_resolution import LedgerNames
 
@@ -204,12 +206,19 @@ def to_place_anew(
 def keeping_servers(
     ensemble: Ensemble, changed: frozenset[str], places: MemberPlaces
 ) -> tuple[MemberName, ...]:
-    """The members of these roles whose servers keep the size that they were built with."""
+    """The members of these roles whose servers have another size than their role."""
     return tuple(
         one.name
         for one in ensemble.members
-        if one.name.role in changed and places.of(one.name) is MemberStatus.ACTIVE
+        if one.name.role in changed
+        and places.of(one.name) is MemberStatus.ACTIVE
+        and total(places.places[one.name].allocations.values()) != _size(ensemble.role_of(one.name))
     )
+
+
+def _size(role: Role) -> Amounts:
+    """What a server of the role takes of each class."""
+    return total([role.resources, *(one.resources for one in role.groups)])
 
 
 def _with_status(
