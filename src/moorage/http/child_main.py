@@ -37,9 +37,9 @@ _TURN: Final = 0.0005
 """Seconds after which a thread that computes lets another one go on. With the interpreter's own
 five milliseconds a commit, which gives way at each of its statements, keeps all other writers out
 for a tenth of a second while others of its process search."""
-_NICER: Final = 3
-"""By how much the niceness of a process that computes is above an HTTP worker's: half its share of
-a processor that both want."""
+_NICER: Final = 5
+"""By how much the niceness of a process that computes is above an HTTP worker's: it gets a third of
+the worker's share of a processor that both want."""
 _PR_SET_PDEATHSIG: Final = 1
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3

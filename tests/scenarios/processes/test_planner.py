@@ -134,7 +134,7 @@ def test_it_is_told_who_asks_by_the_worker_and_never_by_a_header(running: Planni
 def test_it_gives_way_to_http_workers(running: Planning) -> None:
     pid = running.found.pids[-1]
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert os.getpriority(os.PRIO_PROCESS, pid) == min(own + 3, 19)
+    assert os.getpriority(os.PRIO_PROCESS, pid) == min(own + 5, 19)
 
 
 def test_a_head_is_worked_on_as_a_get(running: Planning) -> None:

@@ -98,8 +98,8 @@ def _renewed(plain: Any, kind: inspect.Type) -> Any:  # noqa: ANN401, PLR0911 - 
     """
     match kind:
         case inspect.UnionType(types):
-            kinds = [one for one in types if not isinstance(one, inspect.NoneType)]
-            return plain if plain is None or len(kinds) > 1 else _renewed(plain, kinds[0])
+            some = [one for one in types if not isinstance(one, inspect.NoneType)]
+            return plain if plain is None or len(some) > 1 else _renewed(plain, some[0])
         case inspect.CustomType(cls) if cls is MemberName and isinstance(plain, list):
             return str(MemberName(*plain))
         case inspect.DataclassType(cls, fields) if plain is not None:
