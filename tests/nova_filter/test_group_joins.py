@@ -98,6 +98,35 @@ def test_servers_at_once_get_a_place_each(cloud: Cloud) -> None:
     assert list(places(cloud, group).values()) == ["active"] * 6
 
 
+def test_members_that_were_described_and_held_are_taken_first(cloud: Cloud) -> None:
+    """Their role has another name than the flavor; the policy has no room for further members."""
+    group = declared(cloud)
+    described = {"name": "web", "flavor": "m1.small", "count": 2}
+    body = {"member": {"role": described, "decide": {"hold": "PT10M"}}}
+    cloud.call("POST", f"/ensembles/{group}/members", body)
+    hosts = {built(cloud, joined(cloud, group), number) for number in range(2)}
+    assert len(hosts) == 2
+    assert places(cloud, group) == {"web[0]": "active", "web[1]": "active"}
+    built(cloud, joined(cloud, group), 2)
+    assert places(cloud, group) == {
+        **{f"web[{number}]": "active" for number in range(2)},
+        "m1.small[0]": "active",
+    }
+
+
+def test_described_members_whose_holds_lapsed_are_placed_again(cloud: Cloud) -> None:
+    group = declared(cloud)
+    described = {"name": "web", "flavor": "m1.small", "count": 2}
+    body = {"member": {"role": described, "decide": {"hold": "PT1M"}}}
+    cloud.call("POST", f"/ensembles/{group}/members", body)
+    cloud.clock.pass_by(600 * 1_000_000)
+    assert set(places(cloud, group).values()) == {"unplaced"}
+    built(cloud, joined(cloud, group), 0)
+    assert sorted(places(cloud, group).values()) == ["active", "held"]
+    built(cloud, joined(cloud, group), 1)
+    assert places(cloud, group) == {"web[0]": "active", "web[1]": "active"}
+
+
 def test_what_nova_refuses_leaves_no_member_behind(cloud: Cloud) -> None:
     group = declared(cloud)
     cloud.nova.status = "403 Forbidden"

@@ -134,6 +134,15 @@ class NativeApi:
         body = {"member": {"role": {**role, "count": 1}, "decide": {"hold": hold}}}
         self._call("POST", f"/ensembles/{ensemble_id}/members", body)
 
+    def decide(self, ensemble_id: str, hold: str) -> None:
+        """Hold places for the members that have none, at least for this long.
+
+        Raises:
+            Refusal: there are no places for them.
+        """
+        body = {"decision": {"ensemble_id": ensemble_id, "hold": hold}}
+        self._call("POST", "/decisions", body)
+
     def remove_member(self, ensemble_id: str, name: str) -> None:
         """Remove a member. Raises as `member`."""
         self._call("DELETE", f"/ensembles/{ensemble_id}/members/{quote(name)}")

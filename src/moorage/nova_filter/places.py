@@ -174,10 +174,12 @@ def _in_order(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _joined(calls: NativeApi, ensemble: Mapping[str, Any], server: Mapping[str, Any]) -> str:
-    """The id of a claim of a member that the server becomes, in the role of its flavor.
+    """The id of a claim of a member that the server becomes, in a role of its flavor.
 
-    A place that is held for a server which joins at the same time may be taken: that one then adds
-    a member, too.
+    A place that is held in any role of the flavor is taken first, also one that is held for a
+    server which joins at the same time: that one then adds a member, too. Described members whose
+    holds have lapsed are placed again before a member is added. Members are added to the role that
+    has the flavor's name.
 
     Raises:
         Refusal: there is no place for one more, or Moorage does not know the flavor.
@@ -187,9 +189,12 @@ def _joined(calls: NativeApi, ensemble: Mapping[str, Any], server: Mapping[str, 
     role = _UNNAMABLE.sub("-", flavor)
     last: Refusal | None = None
     for _ in range(JOINED):
-        members = [one for one in calls.members(ensemble["id"]) if one["role"] == role]
-        held = _held(members)
+        members = list(calls.members(ensemble["id"]))
+        # The ensemble after its members: they may be of a decision that was made meanwhile.
         found = calls.ensemble(Place(ensemble["id"])) or ensemble
+        described = [one for one in members if one["role"] in _described(flavor, found) - {role}]
+        came = [one for one in members if one["role"] == role]
+        held = _held([*described, *came])
         for member in random.sample(held, min(len(held), TRIED)):
             try:
                 return calls.claim(str(found["decision"]["id"]), member["name"], server)
@@ -197,26 +202,35 @@ def _joined(calls: NativeApi, ensemble: Mapping[str, Any], server: Mapping[str, 
                 if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
                     raise
                 last = refusal
-        if not held:
-            _add_one(calls, found, members, {"name": role, "flavor": flavor})
+        if held:
+            continue
+        for member in _without_a_place(came):
+            calls.remove_member(ensemble["id"], member["name"])
+        if _without_a_place(described):
+            calls.decide(ensemble["id"], HOLD)
+        else:
+            _add_one(calls, found, {"name": role, "flavor": flavor})
     raise last or Refusal(503, f"too many servers join group {ensemble['name']} at once; try again")
 
 
-def _add_one(
-    calls: NativeApi,
-    ensemble: Mapping[str, Any],
-    members: list[dict[str, Any]],
-    role: dict[str, Any],
-) -> None:
-    """Add a member in place of those whose servers were never built.
+def _without_a_place(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those whose servers were never built, and whose holds have lapsed."""
+    return [one for one in members if one["status"] == "unplaced" and one["server_id"] is None]
+
+
+def _described(flavor: str, ensemble: Mapping[str, Any]) -> set[str]:
+    """The caller's own roles that are described with the flavor."""
+    roles = ensemble["members"]
+    return {one["name"] for one in roles if one.get("flavor") == flavor and not one.get("others")}
+
+
+def _add_one(calls: NativeApi, ensemble: Mapping[str, Any], role: dict[str, Any]) -> None:
+    """Add a member to the role, or with the role.
 
     Raises:
         Refusal: there is no place for it.
         Unanswered: Moorage does not answer.
     """
-    for member in members:
-        if member["status"] == "unplaced" and member["server_id"] is None:
-            calls.remove_member(ensemble["id"], member["name"])
     known = any(one["name"] == role["name"] for one in ensemble["members"])
     try:
         calls.add_member(ensemble["id"], {"name": role["name"]} if known else role, HOLD)
