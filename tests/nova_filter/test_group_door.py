@@ -12,6 +12,7 @@ from tests.nova_filter.test_hints import TOKEN, Cloud, cloud
 
 from moorage.domain.server_groups import IMPORTED
 from moorage.nova_filter import filter_factory
+from moorage.nova_filter.server_groups import _PATH
 
 __all__ = ["cloud"]
 
@@ -161,9 +162,24 @@ def test_novas_own_never_depend_on_moorage(api: Api) -> None:
     assert api.names() == ["nova-2"]
 
 
+@pytest.mark.parametrize("prefix", ["", "/v2.1", "/v2", "/v2.1/0123456789abcdef"])
+def test_groups_are_found_with_and_without_version_and_project(prefix: str) -> None:
+    path = f"{prefix}/os-server-groups"
+    for text, group in ((path, None), (f"{path}.json", None), (f"{path}/x/", "x")):
+        found = _PATH.fullmatch(text)
+        assert found is not None
+        assert found["id"] == group
+
+
 def test_refusals_of_the_door_and_all_other_requests_pass(api: Api) -> None:
     body = {"server_group": {"name": "web", "policy": "nonesuch"}}
     assert api.ask("POST", body=body)[0] == 400
     assert api.ask("GET", "/v2.1/os-keypairs") == (200, {"else": "/v2.1/os-keypairs"})
+    for path in (
+        "/v2.1/servers/aaaaaaaa-0000-4000-8000-000000000001/metadata/os-server-groups",
+        "/v2.1/flavors/1/os-extra_specs/os-server-groups",
+    ):
+        for method in ("GET", "DELETE"):
+            assert api.ask(method, path) == (200, {"else": path})
     with pytest.raises(ValueError, match="server_groups must be the URL"):
         filter_factory({}, endpoint=f"{AWAY}/v1", server_groups="controller")

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 PAGE: Final = 1000
 """The most groups of one answer, as Nova's default is."""
 _LIST: Final = "server_groups"
-_PATH: Final = re.compile(r"/os-server-groups(?:\.json)?(?:/(?P<id>[^/]+?)(?:\.json)?)?/?\Z")
+_PATH: Final = re.compile(
+    r"(?:/v2(?:\.1)?)?(?:/[^/]+)?/os-server-groups(?:\.json)?(?:/(?P<id>[^/]+?)(?:\.json)?)?/?"
+)
+"""With a version and a project or without; a server's metadata may have a key of that name."""
 _PASSED: Final = {
     "HTTP_X_AUTH_TOKEN": "X-Auth-Token",
     "HTTP_X_ROLES": "X-Roles",
@@ -76,19 +79,21 @@ class GroupDoor:
         Raises:
             DoorClosed: Moorage does not answer.
         """
-        found = _PATH.search(environ.get("PATH_INFO", ""))
-        method, group = environ.get("REQUEST_METHOD"), found and found["id"]
-        if found is None or method not in {"GET", "POST", "DELETE"}:
+        found = _PATH.fullmatch(environ.get("PATH_INFO", ""))
+        if found is None:
             return None
-        if method == "POST":
-            return None if group else self._at_door(environ, "", body)
-        if method == "GET" and not group:
+        method, group = environ.get("REQUEST_METHOD"), found["id"]
+        if not group and method == "POST":
+            return self._at_door(environ, "", body)
+        if not group and method == "GET":
             return self._listed(environ, refuse=refuse)
+        if not group or method not in {"GET", "DELETE"}:
+            return None
         own = self._at_nova(environ)
         if own.status == HTTPStatus.NOT_FOUND:
-            return self._at_door(environ, f"/{quote(str(group), safe='')}")
+            return self._at_door(environ, f"/{quote(group, safe='')}")
         if method == "DELETE" and own.status == HTTPStatus.NO_CONTENT:
-            self._delete_imported(environ, str(group))
+            self._delete_imported(environ, group)
         return own
 
     def _listed(self, environ: Environ, *, refuse: bool) -> Answer:
