@@ -139,6 +139,11 @@ class Tenant:
 
         eventually(are, f"{len(servers)} servers are {expected}", seconds)
 
+    def settled(self, server: str) -> str:
+        """The status in which a build ended."""
+        eventually(lambda: self.status(server) != "BUILD", f"{server} does not build any more")
+        return self.status(server)
+
 
 class Refused(Exception):
     """Nova's API refused a request."""
