@@ -107,7 +107,7 @@ def _check_levels(policies: Sequence[PolicyStatement], known: Sequence[str]) -> 
 
 def _verdict(verdict: LeastDomains, named: Sequence[str]) -> str:
     if not verdict.proved:
-        return "no contradiction found (too large to prove offline)"
+        return "no contradiction found; whether a fleet can meet them is not settled offline"
     asked = [f">= {_domains(count, str(level))}" for level, count in verdict.counts.items()]
     asked += [f"hosts in {name}" for name in named]
     with_ = f" with {', '.join(asked)}" if asked else ""

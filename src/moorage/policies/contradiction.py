@@ -1,9 +1,9 @@
 """Detects policies that no placement on any fleet can meet together, and raises Contradiction.
 
-The service refuses them when an ensemble is described, and `moorage ensemble check` offline. Two
-checks are made, the cheap one first: `static_check` compares the primitives, for any number of
-members; for few members `satisfiable` searches an ideal fleet. The contradiction is made minimal,
-and reported with what each policy needs.
+The service refuses them when an ensemble is described, and `moorage ensemble check` offline. They
+are read from the primitives (`static_check`); what only a search can show to be impossible is for
+the decision, which refuses it on the fleet that there is (ADR-0054). The contradiction is made
+minimal, and reported with what each policy needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from moorage.domain.ensembles import SIDES, Phase
 from moorage.domain.errors import Contradiction
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.policies.rules import rules_of
-from moorage.policies.satisfiable import impossible
 from moorage.policies.sides import MEMBERS, check_roles
 from moorage.policies.static_check import contradictory
 
@@ -55,7 +54,7 @@ def refuse_contradictions(
     ]
 
     def contradict(some: Sequence[PolicyRule]) -> bool:
-        return contradictory(roles, some, levels=levels) or impossible(roles, members, some, levels)
+        return contradictory(roles, some, levels=levels)
 
     if not asked or not contradict(asked):
         return

@@ -1,4 +1,4 @@
-"""The least number of domains with which policies can be satisfied, and whether they can be at all.
+"""The least number of domains with which policies can be satisfied, for `moorage ensemble check`.
 
 Decided on an ideal fleet (`ideal_fleet`) by a bounded search (`ideal_search`): members are placed
 one after the other, equal domains are tried once, and a primitive prunes as soon as the remaining
@@ -17,12 +17,12 @@ from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.role_paths import is_known
 from moorage.domain.topology import DEFAULT_TREE, HOST, SERVER, Level
-from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealFleet, levels_by_tree, usual_rank
+from moorage.policies.ideal_fleet import IdealFleet, levels_by_tree, usual_rank
 from moorage.policies.ideal_search import BudgetExceeded, search
 from moorage.policies.rules import PolicyRule, rules_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from moorage.domain.ensembles import PolicyStatement, Role
     from moorage.domain.member_names import MemberName
@@ -32,19 +32,13 @@ FAN_OUT: Final = 16
 """Most domains tried under one domain of a higher level; alone, a level gets one per member."""
 MAX_LEAVES: Final = 4_000
 """Size limit of the ideal fleet, in combinations of lowest domains."""
-MAX_HOSTS: Final = 16_000
-"""Size limit of the ideal fleet for contradictions, in hosts."""
-MAX_STEPS: Final = 100_000
-"""Limit of members x lowest domains in a search for contradictions: about 0.2 s."""
-MAX_MEMBERS: Final = 100
-"""Limit of the members of an ensemble that is searched for contradictions."""
 ATTEMPTS: Final = 12
 """Domains that are added one by one to each level before the search gives up."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeastDomains:
-    """The domains per level (`counts`); `proved` is False if a search exceeded its budget."""
+    """The domains per level (`counts`); `proved` is False if none were found within the budget."""
 
     counts: Mapping[Level, int]
     proved: bool = True
@@ -73,70 +67,6 @@ def least_domains(
         except BudgetExceeded:
             continue
     return LeastDomains({}, proved=False)
-
-
-def impossible(
-    roles: Sequence[Role],
-    members: Sequence[MemberName],
-    rules: Sequence[PolicyRule],
-    levels: Mapping[str, tuple[str, ...]] | None,
-) -> bool:
-    """Whether it is proved that no fleet can meet the required policies.
-
-    Judged are those that name a level, where the order of levels is known. More domains can only
-    help, so plenty of each are tried: every member may have its own, under whatever domain it
-    stands. A skew is bounded over all domains there are; how many, and where, matters then: it is
-    settled for one level above hosts and members that ask alike, with every number of domains.
-    What is too large to be settled, is not.
-    """
-    if len(members) > MAX_MEMBERS:
-        return False
-    rules = _comparable(_judged(roles, members, rules), levels)
-    above_hosts = [level for level in _levels(rules) if level.name != HOST]
-    plenty = _each(_levels(rules), max(1, len(members)))
-    leaves = len(members) ** len(above_hosts)
-    if leaves * len(members) > MAX_STEPS or leaves * _separate_hosts(rules) > MAX_HOSTS:
-        return False
-    tried: Iterable[Mapping[Level, int]] = (plenty,)
-    if any("max_skew" in rule.statement.parameters for rule in rules):
-        if len(_levels(rules)) > 1 or not above_hosts or not _equal_requirements(roles, rules):
-            return False
-        tried = ({level: count} for level in above_hosts for count in range(1, plenty[level] + 1))
-    try:
-        return not any(_is_satisfiable(rules, members, counts) for counts in tried)
-    except BudgetExceeded:
-        return False
-
-
-def _equal_requirements(roles: Sequence[Role], rules: Sequence[PolicyRule]) -> bool:
-    """Whether the members in the rules have equal host requirements."""
-    named = {member.role for rule in rules for edge in rule.edges for member in edge}
-    asked = [
-        (role.flavor, role.resources, _traits_of(role), role.member_of)
-        for role in roles
-        if role.name in named
-    ]
-    return all(one == asked[0] for one in asked)
-
-
-def _traits_of(role: Role) -> tuple[object, ...]:
-    return role.required, role.forbidden, role.root_required
-
-
-def _comparable(
-    rules: Sequence[PolicyRule], levels: Mapping[str, tuple[str, ...]] | None
-) -> list[PolicyRule]:
-    """Rules on trees whose order of levels is known."""
-    known = {
-        tree: len(names) < 2  # noqa: PLR2004 - one level needs no order
-        or (
-            set(names) <= set(LEVEL_ORDER)
-            if levels is None
-            else names == tuple(one for one in levels.get(tree, ()) if one in names)
-        )
-        for tree, names in levels_by_tree(_levels(rules)).items()
-    }
-    return [rule for rule in rules if (level := _level(rule)) is not None and known[level.tree]]
 
 
 def _judged(

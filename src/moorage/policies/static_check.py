@@ -2,7 +2,7 @@
 
 Everything is read from the primitives the policies compile to, so a plug-in's policies are
 checked as well, in time that grows with the description alone. Only required policies that
-hold at creation count. What passes may still be impossible: `satisfiable` searches further.
+hold at creation count. What passes may still be impossible.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def contradictory(
     uncounted = OnlyOn | NeverOn | SameDomain | Skew | Near
     counted = (one for one in posted if not isinstance(one, uncounted))
     if any(together(one.level).violate(one) for one in counted) or others_too_few(posted):
+        return True
+    if any(isinstance(one, Near) and one.members and not one.others for one in posted):
         return True
     slices = any(one.is_slice for role in roles for one in role.choices)
     # Slices on one host need not be on one server of it.
