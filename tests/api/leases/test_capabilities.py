@@ -1,14 +1,18 @@
 """Properties of hosts that leases require: kept while they do, and followed where leases move."""
 
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
-from tests.api.leases.conftest import TWO, Door, instances, whole
+from tests.api.leases.conftest import TWO, Door, granted, instances, whole
 from tests.api.leases.test_changes import put
 from tests.api.leases.test_out_of_service import disable, sweep
 from tests.api.leases.test_reservation_changes import begun, hosts, made, shown
 from tests.api.leases.test_wire import late
 
+from moorage.domain.changes import Changeset, PutReservable
+from moorage.domain.reservables import ReservableKind
 from moorage.testing.service import OPERATOR
 
 GPU = '["==", "$gpu", "a100"]'
@@ -122,3 +126,27 @@ def test_the_hypervisor_type_of_bare_metal_is_ironic(fleet: str, name: str, kind
             assert answer.status_code == (201 if value == kind else 500), answer.text
     finally:
         door.service.close()
+
+
+def test_what_the_service_tells_of_a_host_cannot_be_told_otherwise(two: Door) -> None:
+    said = {"id": "77", "vcpus": "4", "hypervisor_type": "ironic", "reservable": "false"}
+    two.offer("n1", gpu="a100", **said)
+    (told,) = two.call("GET", "/os-hosts", caller=OPERATOR).json["hosts"]
+    assert (told["id"], told["vcpus"], told["gpu"]) == ("1", 64, "a100"), "as Blazar: ignored"
+    assert (told["hypervisor_type"], told["reservable"]) == ("QEMU", True)
+    for key, value in {**said, "service_name": "n9", "created_at": "x"}.items():
+        assert key in late(describe(two, "1", **{key: value, "rank": "2"}), 400)
+    assert describe(two, "1", vcpus=None, rank="3").status_code == 200
+    found = two.call("GET", "/os-hosts/properties", caller=OPERATOR).json["resource_properties"]
+    assert found == [{"property": "gpu"}, {"property": "rank"}]
+    assert granted(two.lease("10:00", "12:00", whole(resource_properties='["==", "$vcpus", "64"]')))
+
+
+def test_stored_properties_that_hide_what_a_host_is_do_so_no_more(two: Door) -> None:
+    two.offer("n1")
+    (before,) = two.service.store.reservables(ReservableKind.HOST)
+    told = two.call("GET", "/os-hosts/1", caller=OPERATOR).json
+    old = replace(before, properties=MappingProxyType({"id": "9", "vcpus": "1"}))
+    two.service.store.commit(Changeset((PutReservable(old, new=False),)))
+    assert two.call("GET", "/os-hosts/1", caller=OPERATOR).json == told
+    assert describe(two, "1", id=None, vcpus=None).json == told

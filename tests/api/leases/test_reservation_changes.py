@@ -1,5 +1,6 @@
 """What becomes of reservations that change: before the lease begins, and while it runs."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -9,7 +10,7 @@ from tests.api.leases.test_changes import now_is, part, put, work
 from tests.api.leases.test_wire import late
 
 from moorage.domain.leases import LeaseState
-from moorage.testing.service import OPERATOR
+from moorage.testing.service import OPERATOR, TENANT
 
 NETWORK = "c2b0e4b1-7d4a-4f5e-9d0b-0a8f8c1d2e3f"
 
@@ -192,6 +193,55 @@ def test_an_extended_lease_gets_hosts_that_it_lacked(two: Door) -> None:
     wider = part(lease, max=2)
     assert put(two, lease, wider).status_code == 200
     assert hosts(two, lease) == ["1", "2"]
+
+
+def test_a_reservation_of_which_no_value_is_given_does_not_grow(two: Door) -> None:
+    two.offer("n1")
+    lease = made(two.lease("10:00", "12:00", whole(1, 2)))
+    two.offer("n2")
+    for change in ({}, {"before_end": "default"}, {"unknown": 7}):
+        assert put(two, lease, part(lease, **change)).status_code == 200
+        assert hosts(two, lease) == ["1"]
+    assert put(two, lease, part(lease, min=1)).status_code == 200
+    assert hosts(two, lease) == ["1", "2"], "as many as there are, up to max"
+
+
+# --- requirements of others -----------------------------------------------------------------------
+
+
+def test_a_tenant_keeps_a_requirement_that_it_could_not_name(two: Door) -> None:
+    two.offer("n1", "n2")
+    by_name = whole(resource_properties='["==", "$hypervisor_hostname", "n2"]')
+    dates = {"start_date": "2026-12-07 10:00", "end_date": "2026-12-07 12:00"}
+    body = {"name": "l", **dates, "reservations": [by_name]}
+    own = replace(OPERATOR, project_id=TENANT.project_id, user_id=TENANT.user_id)
+    lease = made(two.call("POST", "/leases", body, caller=own))
+    for change in (
+        {"name": "m"},
+        {"end_date": "2026-12-07 13:00"},
+        part(lease, max=1),
+        part(lease, hypervisor_properties='["==", "$vcpus", "64"]'),
+    ):
+        assert put(two, lease, change).status_code == 200, change
+        assert hosts(two, lease) == ["2"]
+    for wish in ('["==", "$hypervisor_hostname", "n1"]', '["!=", "$service_name", "n2"]'):
+        assert "may not name" in late(put(two, lease, part(lease, resource_properties=wish)), 403)
+    begun(two, lease)
+    assert put(two, lease, part(lease, resource_properties="")).status_code == 200
+    assert "may not name" in late(put(two, lease, part(lease, **by_name)), 403)
+
+
+def test_a_tenant_keeps_a_requirement_whose_property_became_private(two: Door) -> None:
+    two.offer("n1", "n2", kind="x")
+    lease = made(two.lease("10:00", "12:00", whole(resource_properties='["==", "$kind", "x"]')))
+    private = {"private": True}
+    path = "/os-hosts/properties/kind"
+    assert two.call("PATCH", path, private, caller=OPERATOR).status_code == 200
+    wider = part(lease, max=2, hypervisor_properties='["==", "$vcpus", "64"]')
+    assert put(two, lease, wider).status_code == 200
+    assert hosts(two, lease) == ["1", "2"]
+    other = part(lease, resource_properties='["!=", "$kind", "y"]')
+    assert "Not enough hosts" in late(put(two, lease, other), 500)
 
 
 # --- what never changes ---------------------------------------------------------------------------

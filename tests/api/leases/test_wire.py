@@ -221,6 +221,23 @@ def test_an_affinity_of_another_type_is_refused(one: Door, affinity: object) -> 
     assert late(answer, 400).startswith("affinity must be True, False or None")
 
 
+@pytest.mark.parametrize(
+    ("words", "affinity"),
+    [
+        (("None", "none", "NONE"), None),
+        (("True", "TRUE", "true", "t", "Yes", "y", "on", "1"), True),
+        (("False", "FALSE", "f", "no", "N", "off", "0"), False),
+    ],
+    ids=str,
+)
+def test_an_affinity_has_the_words_that_it_has_in_blazar(
+    one: Door, words: tuple[str, ...], affinity: object
+) -> None:
+    for word in words:
+        answer = one.lease("10:00", "12:00", instances(1, 1, affinity=word))
+        assert answer.json["lease"]["reservations"][0]["affinity"] is affinity, word
+
+
 def test_reservations_of_the_native_api_have_a_flavor_only_for_servers(one: Door) -> None:
     link = {"name": "link", "kind": "port", "resources": {"MEMORY_MB": 1}}
     roles = [link, {"name": "web", "flavor": "small"}]

@@ -23,7 +23,7 @@ def listing(call: Call) -> Reply:
     """GET: every reservable host."""
     require_operator(call.caller)
     found = reservables.offered_hosts(call.env.store, call.env.store.snapshot())
-    return Reply(Collection("hosts", (shapes.host(one, private=frozenset()) for one in found)))
+    return Reply(Collection("hosts", (shapes.host(one) for one in found)))
 
 
 def show(call: Call) -> Reply:
@@ -31,7 +31,7 @@ def show(call: Call) -> Reply:
     require_operator(call.caller)
     store = call.env.store
     found = reservables.offered_host(store, store.snapshot(), call.path["id"])
-    return Reply({"host": shapes.host(found, private=frozenset())})
+    return Reply({"host": shapes.host(found)})
 
 
 def create(call: Call) -> Reply:
@@ -42,7 +42,7 @@ def create(call: Call) -> Reply:
     if not isinstance(name, str):
         raise Forbidden("A host needs a name")
     made = reservable_hosts.offer_host(call.env, call.caller, name, _texts(body))
-    return Reply({"host": shapes.host(made, private=frozenset())}, status=201)
+    return Reply({"host": shapes.host(made)}, status=201)
 
 
 def update(call: Call) -> Reply:
@@ -50,7 +50,7 @@ def update(call: Call) -> Reply:
     body = call.object()
     changed = {key: None if value is None else _text(key, value) for key, value in body.items()}
     found = reservable_hosts.describe_host(call.env, call.caller, call.path["id"], changed)
-    return Reply({"host": shapes.host(found, private=frozenset())})
+    return Reply({"host": shapes.host(found)})
 
 
 def delete(call: Call) -> Reply:

@@ -10,6 +10,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
 from moorage.usecases.blazar.lease_request import BEFORE_END, FLAVOR, INSTANCE, RESERVATIONS
 from moorage.usecases.blazar.lease_status import NOTHING_AMISS, Unreadiness
+from moorage.usecases.blazar.reservables import FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,8 +167,8 @@ def derived(id_: str, kind: str) -> str:
     return str(uuid.uuid5(uuid.UUID(id_), kind))
 
 
-def host(one: OfferedHost, *, private: frozenset[str]) -> dict[str, Any]:
-    """A host, with its added properties at the top level; keys in `private` are left out."""
+def host(one: OfferedHost) -> dict[str, Any]:
+    """A host, with its added properties at the top level; none hides what the service tells."""
     known = one.properties
     record = one.reservable
     return {
@@ -186,7 +187,7 @@ def host(one: OfferedHost, *, private: frozenset[str]) -> dict[str, Any]:
         "reservable": one.usable,
         "created_at": stamped(record.created_at),
         "updated_at": stamped(record.updated_at),
-        **{key: value for key, value in record.properties.items() if key not in private},
+        **{key: value for key, value in record.properties.items() if key not in FACTS},
     }
 
 

@@ -30,12 +30,12 @@ from moorage.usecases.blazar.reservables import addresses, offered_hosts
 from moorage.usecases.leases.requests import LeaseRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from moorage.domain.leases import Terms
     from moorage.domain.reservables import Reservable
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.blazar.requirements import Properties
+    from moorage.usecases.blazar.requirements import Properties, Term
     from moorage.usecases.blazar.reservables import OfferedHost
     from moorage.usecases.ports import Store
 
@@ -47,10 +47,16 @@ RESERVATIONS: Final = "reservations"
 """The annotation of a lease with its reservations' requested values, by role."""
 BEFORE_END: Final = "before_end_date"
 """The annotation with the instant of the notice before the lease's end."""
-"""Keys of a reservation that an update may change."""
+REQUIREMENTS: Final = ("hypervisor_properties", "resource_properties")
+"""Keys of a reservation with a requirement."""
 MOST: Final = 100
 """The most reservations of one lease."""
-_AFFINITY: Final = {"None": None, "True": True, "False": False, "true": True, "false": False}
+_AFFINITY: Final[Mapping[str, bool | None]] = {
+    "none": None,
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
+}
+"""Words for an affinity, in any case, as Blazar takes them."""
 _AMOUNTS: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 
 
@@ -79,6 +85,15 @@ class OfferedResources:
     def properties(self) -> Properties:
         """The host properties that the caller may name in requirements."""
         return self._read_properties()
+
+    def granting(self, terms: Iterable[Term]) -> OfferedResources:
+        """The same, where these terms may be named: they are those of a granted reservation."""
+        granted = frozenset(terms)
+        if not granted:
+            return self
+        return OfferedResources(
+            self._store, lambda: replace(self.properties, granted=granted), self.hosts
+        )
 
     @cached_property
     def _snapshot(self) -> Snapshot:
@@ -251,7 +266,7 @@ def _hosts(role: str, source: Mapping[str, Any], offered: OfferedResources) -> R
     least, most = (read_count(source, key) for key in ("min", "max"))
     if most < least:
         raise InvalidDescription("max must be at least min")
-    parts = [requirements.read_requirement(source.get(key, "")) for key in _HOST_WORDS]
+    parts = [requirements.read_requirement(source.get(key, "")) for key in REQUIREMENTS]
     names = _met_by(parts[0] + parts[1], offered)
     # The class exists once a host was offered; until then the reservation fits nowhere.
     unit = WHOLE_HOST if offered.hosts else "VCPU"
@@ -278,9 +293,6 @@ def _hosts(role: str, source: Mapping[str, Any], offered: OfferedResources) -> R
         ),
         only_on=frozenset(names),
     )
-
-
-_HOST_WORDS: Final = ("hypervisor_properties", "resource_properties")
 
 
 def _instances(
@@ -383,12 +395,9 @@ def _met_by(requested: requirements.Requirement, offered: OfferedResources) -> l
     Raises:
         Forbidden: the requirement names a property that the caller may not name.
     """
-    requested = offered.properties.permitted(requested)
-    return [
-        one.reservable.name
-        for one in offered.hosts
-        if requirements.meets(requested, offered.properties.seen(one))
-    ]
+    properties = offered.properties
+    properties.check(requested)
+    return [one.reservable.name for one in offered.hosts if properties.met_by(one, requested)]
 
 
 def read_count(source: Mapping[str, Any], key: str) -> int:
@@ -458,6 +467,6 @@ def _affinity(source: Mapping[str, Any]) -> bool | None:
     value = source.get("affinity")
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, str) and value in _AFFINITY:
-        return _AFFINITY[value]
+    if isinstance(value, str) and value.lower() in _AFFINITY:
+        return _AFFINITY[value.lower()]
     raise InvalidDescription(f"affinity must be True, False or None, not {shown(value)}")

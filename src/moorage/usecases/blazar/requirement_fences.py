@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutEnsemble
 from moorage.domain.errors import Conflict
-from moorage.usecases.blazar.lease_request import HOST, INSTANCE, RESERVATIONS, OfferedResources
+from moorage.usecases.blazar.lease_request import (
+    HOST,
+    INSTANCE,
+    REQUIREMENTS,
+    RESERVATIONS,
+    OfferedResources,
+)
 from moorage.usecases.blazar.requirements import meets, read_requirement
 from moorage.usecases.blazar.reservation_changes import current_policies
 from moorage.usecases.decide.member_places import locate_members
@@ -82,8 +88,7 @@ def _meets(words: Mapping[str, object], host: OfferedHost | None) -> bool:
     kind = words["resource_type"]
     if host is None or kind not in {HOST, INSTANCE}:
         return False
-    keys = ("hypervisor_properties", "resource_properties")
-    required = [term for key in keys for term in read_requirement(words.get(key))]
+    required = [term for key in REQUIREMENTS for term in read_requirement(words.get(key))]
     # Instances without a requirement are not restricted to offered hosts.
     return (kind == HOST or bool(required)) and meets(tuple(required), host.properties)
 

@@ -69,28 +69,33 @@ class Properties:
     ordinary: frozenset[str] | None = None
     """Allowed ones of the properties that every host has; None: all, and private ones as well."""
     private: frozenset[str] = frozenset()
+    granted: frozenset[Term] = frozenset()
+    """Terms that may be named, and see private properties: a reservation was granted with them."""
 
-    def permitted(self, requirement: Requirement) -> Requirement:
-        """The requirement, if it names only allowed properties.
+    def check(self, requirement: Requirement) -> None:
+        """Check that a requirement names only allowed properties.
 
         Raises:
             Forbidden: it names another property.
         """
-        if self.ordinary is not None:
-            for term in requirement:
-                if term.key in OF_EVERY_HOST and term.key not in self.ordinary:
-                    raise Forbidden(
-                        f"requirements may not name {term.key}: tenants may name"
-                        f" {', '.join(sorted(self.ordinary)) or 'none of the ordinary properties'}"
-                        " and what was added to hosts (setting tenant_host_properties)"
-                    )
-        return requirement
-
-    def seen(self, host: OfferedHost) -> Mapping[str, object]:
-        """The properties of a host that requirements are compared with."""
         if self.ordinary is None:
-            return host.properties
-        return {key: value for key, value in host.properties.items() if key not in self.private}
+            return
+        for term in requirement:
+            if term.key in OF_EVERY_HOST - self.ordinary and term not in self.granted:
+                raise Forbidden(
+                    f"requirements may not name {term.key}: tenants may name"
+                    f" {', '.join(sorted(self.ordinary)) or 'none of the ordinary properties'}"
+                    " and what was added to hosts (setting tenant_host_properties)"
+                )
+
+    def met_by(self, host: OfferedHost, requirement: Requirement) -> bool:
+        """Whether a host meets every term, as far as its properties are to be seen."""
+        known = host.properties
+        hidden = frozenset[str]() if self.ordinary is None else self.private
+        return all(
+            (term.key not in hidden or term in self.granted) and term.met_by(known)
+            for term in requirement
+        )
 
 
 ALL: Final = Properties()

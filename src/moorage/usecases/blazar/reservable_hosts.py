@@ -24,6 +24,7 @@ from moorage.domain.providers import Inventory
 from moorage.domain.reservables import WHOLE_HOST, Reservable, ReservableKind
 from moorage.usecases.blazar.requirement_fences import fence_changes
 from moorage.usecases.blazar.reservables import (
+    FACTS,
     MAX_KEYS,
     UNIT,
     check_keys,
@@ -52,6 +53,8 @@ def offer_host(
 ) -> OfferedHost:
     """Offer a host of the fleet, by the name of its root provider.
 
+    What the service tells of hosts itself is ignored among the properties, as Blazar does.
+
     Raises:
         Forbidden: the caller is no operator.
         NotFound: the fleet has no such host.
@@ -60,6 +63,7 @@ def offer_host(
         InvalidDescription: a key or value is too long, or there are too many.
     """
     require_operator(caller)
+    properties = {key: value for key, value in properties.items() if key not in FACTS}
     check_keys(properties)
     check_values(properties)
 
@@ -155,7 +159,8 @@ def describe_host(
     Raises:
         Forbidden: the caller is no operator.
         NotFound: no such host.
-        InvalidDescription: nothing changes, a key or value is too long, or there are too many.
+        InvalidDescription: nothing changes, a key or value is too long, there are too many, or a
+            key is one that the service tells itself.
         PropertyRequired: a lease has a place on it, and requires a property as it is.
     """
     require_operator(caller)
@@ -171,7 +176,10 @@ def _redescribed(
     if not properties:
         raise InvalidDescription("nothing to change")
     check_keys(properties)
-    check_values({key: value for key, value in properties.items() if value is not None})
+    added = {key: value for key, value in properties.items() if value is not None}
+    for key in sorted(added.keys() & FACTS):
+        raise InvalidDescription(f"{key} cannot be set: the service tells it of every host")
+    check_values(added)
     kept = {**found.properties, **properties}
     if len(kept) > max(MAX_KEYS, len(found.properties)):
         raise InvalidDescription(f"at most {MAX_KEYS} keys, not {len(kept)}")

@@ -58,6 +58,8 @@ OF_EVERY_HOST: Final = frozenset(
     }
 )
 """Properties that every host has, whatever was added to it."""
+FACTS: Final = OF_EVERY_HOST | {"status", "trust_id", "reservable", "created_at", "updated_at"}
+"""What the service itself tells of a host; operators cannot tell otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,10 @@ class OfferedHost:
 
     @property
     def properties(self) -> Mapping[str, object]:
-        """The properties for requirements: the host's own, then those that operators added."""
+        """The properties for requirements: those that operators added, and the host's own."""
         return MappingProxyType(
             {
+                **self.reservable.properties,
                 "id": self.reservable.id,
                 "hypervisor_hostname": self.reservable.name,
                 "service_name": self.reservable.name,
@@ -88,7 +91,6 @@ class OfferedHost:
                 "hypervisor_type": BARE_METAL if self._is_bare_metal else "QEMU",
                 "hypervisor_version": 0,
                 "cpu_info": "",
-                **self.reservable.properties,
             }
         )
 

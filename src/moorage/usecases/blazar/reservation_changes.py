@@ -24,6 +24,7 @@ from moorage.usecases.blazar.lease_request import (
     FLAVOR,
     HOST,
     INSTANCE,
+    REQUIREMENTS,
     RESERVATIONS,
     ReservationRequest,
     at_size,
@@ -32,6 +33,7 @@ from moorage.usecases.blazar.lease_request import (
     read_part,
     separate_hosts,
 )
+from moorage.usecases.blazar.requirements import read_requirement
 from moorage.usecases.leases.requests import RestatedMembers
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.leases import Lease
     from moorage.usecases.blazar.lease_request import OfferedResources
+    from moorage.usecases.blazar.requirements import Term
 
 Words: TypeAlias = Mapping[str, Any]
 """A reservation's values, as Blazar names them."""
@@ -86,8 +89,9 @@ def changed_reservations(
 ) -> ReservationChange:
     """The reservations after a change of those in `source`, which are named by their ids.
 
-    A reservation of hosts is granted with as many hosts as there are, up to its `max`, also where
-    the lease is `extended`. Reservations of a lease that another dialect made do not change.
+    A reservation of hosts is granted with as many hosts as there are, up to its `max`, if a value
+    of it is given or the lease is `extended`. Reservations of a lease that another dialect made do
+    not change. What was granted with a requirement may keep it, whoever may name its properties.
 
     Raises:
         InvalidDescription: a reservation cannot be read, or there is none of that id.
@@ -102,7 +106,10 @@ def changed_reservations(
         for role, words in before.items()
     }
     words = {role: {**one.words, "resource_type": one.resource_type} for role, one in parts.items()}
-    sized = _sized(parts, ensemble, named.keys(), begun=begun, extended=extended)
+    stated = {
+        role for role, body in named.items() if body.keys() & _CHANGEABLE[parts[role].resource_type]
+    }
+    sized = _sized(parts, ensemble, stated, begun=begun, extended=extended)
     counts = tuple(
         MappingProxyType(
             {one.role: one.count for one in size if one.count != ensemble.count(one.role)}
@@ -171,12 +178,19 @@ def _part(
         after = {key: value for key, value in after.items() if key != "resource_type"}
         part = ReservationRequest(role, FLAVOR, {**after, "amount": amount}, amount, amount, {})
     else:
-        part = read_part(role, after, offered)
+        part = read_part(role, after, offered.granting(_kept_requirements(before, after)))
     changeable = (_CHANGEABLE_LATER if begun else _CHANGEABLE)[kind]
     for key in sorted(body.keys() & part.words.keys() - changeable):
         if part.words[key] != before[key]:
             raise FixedProperty(f"{key} of a reservation cannot be changed")
     return part
+
+
+def _kept_requirements(before: Words, after: Words) -> Iterator[Term]:
+    """The terms of the requirements that do not change."""
+    for key in REQUIREMENTS:
+        if after.get(key) == before.get(key):
+            yield from read_requirement(before.get(key))
 
 
 def _check_addresses(before: Words, body: Words) -> None:
@@ -202,12 +216,12 @@ def _same(before: Words, after: Words) -> bool:
 def _sized(
     parts: Mapping[str, ReservationRequest],
     ensemble: Ensemble,
-    named: AbstractSet[str],
+    stated: AbstractSet[str],
     *,
     begun: bool,
     extended: bool,
 ) -> tuple[ReservationRequest, ...]:
-    """The reservations with the numbers of members that they may get.
+    """The reservations with the numbers of members that they may get; `stated` have new values.
 
     Raises:
         FixedProperty: a lease that has begun would lose hosts.
@@ -215,13 +229,13 @@ def _sized(
     found = []
     for role, one in parts.items():
         present = ensemble.count(role)
-        if one.resource_type == HOST and (extended or role in named):
+        if one.resource_type == HOST and (extended or role in stated):
             if begun and one.count < present:
                 raise FixedProperty(
                     f"A lease that has begun keeps its hosts: max is {present} or more"
                 )
             found.append(replace(one, least=max(one.least, present) if begun else one.least))
-        elif role in named:
+        elif role in stated:
             found.append(one)
         else:
             found.append(replace(one, least=present).of(present))
