@@ -1,6 +1,8 @@
 """The migrations make the tables of the code; schemas that no migration begins from are refused."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
 from moorage.domain.bookings import Booking, BookingState
@@ -29,7 +32,7 @@ from moorage.domain.shares import Share, ShareState
 from moorage.store import open_store
 from moorage.store.opening import connect
 from moorage.store.schema import tables
-from moorage.store.schema.upgrade import upgrade
+from moorage.store.schema.upgrade import KNOWN, MIGRATIONS, NEWEST, upgrade
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(new_database_url: str) -> None:
@@ -175,3 +178,22 @@ def test_a_process_goes_on_while_tables_are_made_anew_beside_it(tmp_path: Path) 
     assert store.snapshot().classes["VCPU"].used[0] == 2
     other.close()
     store.close()
+
+
+def test_revisions_are_named_like_their_files() -> None:
+    scripts = ScriptDirectory(str(MIGRATIONS))
+    assert {one.revision for one in scripts.walk_revisions()} == set(KNOWN)
+    assert scripts.get_heads() == [NEWEST]
+
+
+def test_only_an_upgrade_loads_alembic(tmp_path: Path) -> None:
+    code = (
+        "import sys, moorage.app\nfrom moorage.store import open_store\n"
+        "open_store(sys.argv[1]).close()\nprint('alembic' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, f"sqlite:///{tmp_path}/ledger.db"]
+    said = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        for _ in range(2)
+    ]
+    assert said == ["True", "False"]
