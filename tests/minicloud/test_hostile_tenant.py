@@ -107,7 +107,6 @@ def test_hints_of_any_form_break_neither_the_filter_nor_the_scheduler(
         {"moorage": "\x00/web[0]"},
         {"moorage": "é/☃[1]"},
         {"moorage_claim": "x" * 1_000},
-        {"moorage_claim": [[], {}]},
         {"reservation": ["11111111-2222-4333-8444-555555555555"]},
         {"heat_root_stack_id": "11111111-2222-4333-8444-555555555555", "heat_path_in_stack": 7},
     ]

@@ -47,14 +47,12 @@ def test_servers_of_a_role_of_another_flavor_are_resized_to_it(
     path = f"/ensembles/{held['ensemble']}"
     body = {"ensemble": {"members": [{"name": "a", "flavor": "m1.medium"}]}}
     assert demo.native("PATCH", path, body, generation="*")["to_resize"] == ["a[0]", "a[1]"]
-    assert demo.native("PATCH", path, body, generation="*")["to_resize"] == ["a[0]", "a[1]"]
     for server in servers:
         resize(operator, demo, server, "m1.medium")
     for server in servers:
         [amounts] = operator.allocations(server).values()
         assert {amounts["VCPU"], amounts["MEMORY_MB"], amounts["DISK_GB"]} == {2, 4_096, 40}
     assert len(set(map(operator.host, servers))) == 2
-    assert "to_resize" not in demo.native("PATCH", path, body, generation="*")
     assert {one["status"] for one in demo.members(held["ensemble"]).values()} == {"active"}
 
 
