@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 NOWHERE: Final = "CUSTOM_NOWHERE"
 _SEEDS: Final = 4
-_READY_SECONDS: Final = 180
 
 
 def planted(fleet: Fleet, members: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -166,9 +165,6 @@ def main() -> None:
         shutil.copy(kept, folder / "ledger.db")
         url = f"sqlite:///{folder / 'ledger.db'}"
         with ours(Database(url), folder, "--planners", "1", *chosen.settings) as server:
-            probe, ends = Client(server.port, ""), time.monotonic() + _READY_SECONDS
-            while probe.get("/readyz").status != 200 and time.monotonic() < ends:  # noqa: PLR2004 - OK
-                time.sleep(0.1)
             measure(server, fleet, chosen.members, chosen.rounds, chosen.only)
 
 

@@ -59,7 +59,6 @@ SINGLE: Final = 15
 FAMILIES: Final = ("high-availability", "nested", "mixed", "tight")
 """Families that can be placed again and again: each takes what many hosts have."""
 _HOSTS_OF_A_COMMIT: Final = 200
-_READY_SECONDS: Final = 180
 _LIMITS: Final = (
     *("--held-members", "1000000", "--quota-ensembles", "100000"),
     *("--ensemble-members", "2000", "--threads", "24"),
@@ -98,7 +97,6 @@ def measure(
                 "set": which,
                 "bookings": bookings,
             }
-            _await_ready(server)
             row["ready"] = round(time.monotonic() - started, 1)
             row |= _one_client(server, fleet, which, members)
             row["sixteen"] = _median_round(
@@ -210,17 +208,6 @@ class _Project(Client):
                 status = self.send("DELETE", f"/ensembles/{one['id']}").status
                 if status != HTTPStatus.NO_CONTENT:
                     raise RuntimeError(f"an ensemble is not deleted: {status}")
-
-
-def _await_ready(server: Server) -> None:
-    """Wait until every process has read the ledger."""
-    probe = Client(server.port, "")
-    ends = time.monotonic() + _READY_SECONDS
-    while probe.get("/readyz").status != HTTPStatus.OK:
-        if time.monotonic() > ends:
-            raise RuntimeError("the service does not become ready")
-        time.sleep(0.1)
-    probe.close()
 
 
 def _one_client(server: Server, fleet: Fleet, which: str, members: int) -> dict[str, Any]:

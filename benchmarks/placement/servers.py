@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-_START_SECONDS: Final = 90
+_START_SECONDS: Final = 180
 _STOP_SECONDS: Final = 20
 PEER_WORKERS: Final = 2
 PEER_DRIVER: Final = "psycopg2"
@@ -113,7 +114,9 @@ def ours(database: Database, folder: Path, *settings: str) -> Iterator[Server]:
         *settings,
     ]
     process = _started("ours", command, folder, dict(os.environ))
-    yield from _serving(Server("ours", process, port, "/placement", database.process), folder)
+    server = Server("ours", process, port, "/placement", database.process)
+    # Every process has started: what that takes is none of a request's time.
+    yield from _serving(server, folder, Client(port, ""), "/readyz")
 
 
 @contextmanager
@@ -131,8 +134,12 @@ def theirs(database: Database, folder: Path) -> Iterator[Server]:
         "placement.wsgi.api:application",
     ]
     environ = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(conf)}
+    # It makes its tables when it is loaded, which two processes cannot do at once.
+    load = [sys.executable, "-c", "import placement.wsgi.api"]
+    subprocess.run(load, env=environ, check=True)  # noqa: S603 - a command of our own making
     process = _started("theirs", command, folder, environ)
-    yield from _serving(Server("theirs", process, port, "", database.process), folder)
+    server = Server("theirs", process, port, "", database.process)
+    yield from _serving(server, folder, server.client(), "/resource_classes")
 
 
 def _started(
@@ -144,10 +151,11 @@ def _started(
         )
 
 
-def _serving(server: Server, folder: Path) -> Iterator[Server]:
+def _serving(server: Server, folder: Path, probe: Client, path: str) -> Iterator[Server]:
+    """The server, as soon as it answers the path; it is ended afterwards."""
     process = server.process
     try:
-        _await(server, folder / f"{server.name}.log")
+        _await(server, probe, path, folder / f"{server.name}.log")
         yield server
     finally:
         process.send_signal(signal.SIGTERM)
@@ -158,16 +166,16 @@ def _serving(server: Server, folder: Path) -> Iterator[Server]:
             process.wait()
 
 
-def _await(server: Server, log: Path) -> None:
+def _await(server: Server, probe: Client, path: str, log: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
-    client = server.client()
     while time.monotonic() < deadline:
         if server.process.poll() is not None:
             break
         try:
-            if client.get("/resource_classes").status == 200:  # noqa: PLR2004 - OK
-                client.close()
+            if probe.get(path).status == HTTPStatus.OK:
+                probe.close()
                 return
         except OSError:
-            time.sleep(0.1)
+            pass
+        time.sleep(0.1)
     raise RuntimeError(f"{server.name} did not start:\n{log.read_text()[-2000:]}")
