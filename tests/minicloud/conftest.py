@@ -14,17 +14,20 @@ from tests.minicloud.cloud import Cloud, say, start
 from tests.minicloud.layout import ROOT, Layout
 from tests.minicloud.tenant import Operator, Tenant
 
+SECONDS = 900
+"""The most that a scenario takes on a busy machine, with the start of the cloud."""
 FAILED = ROOT / ".cache" / "minicloud-failed"
 
 collect_ignore_glob = [] if os.environ.get("MOORAGE_MINICLOUD") else ["test_*.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Openstacksdk warns of its next release whatever one does."""
-    ours = pytest.mark.filterwarnings("ignore:::openstack")
+    """Openstacksdk warns of its next release whatever one does; the first test starts the cloud."""
+    ours = pytest.mark.filterwarnings("ignore:::openstack"), pytest.mark.timeout(SECONDS)
     for one in items:
         if one.path.is_relative_to(Path(__file__).parent):
-            one.add_marker(ours)
+            for mark in ours:
+                one.add_marker(mark)
 
 
 @pytest.fixture(scope="session")
