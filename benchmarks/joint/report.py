@@ -127,8 +127,7 @@ ABOUT: Final = (
     "snapshot that one commit has just changed to an answer that is verified. A conflict's time",
     "includes the decision; that of the relaxations is what a whole explanation takes. **Bold** is",
     "what misses its target. *Wrong* are answers that break something, refusals of what can be",
-    "placed, conflicts that are none and relaxations that do not help, by a judgement that shares",
-    "nothing with the engine's.",
+    "placed, and wrong conflicts and relaxations, found by an independent checker.",
 )
 
 
