@@ -6,20 +6,26 @@ from dataclasses import replace
 import pytest
 
 from moorage.domain.changes import (
+    BoundHeld,
     Changeset,
     CreateProvider,
     PutClaim,
     PutDecision,
     PutEnsemble,
+    PutEntry,
+    PutExplanation,
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, Solve
 from moorage.domain.ensembles import Ensemble, Member, Role
-from moorage.domain.errors import NotFound
+from moorage.domain.errors import NotFound, QuotaExceeded
+from moorage.domain.explain import Explanation, RefusedRequest, Stage
+from moorage.domain.leases import Terms
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.requests import Objective
+from moorage.domain.waitlist import WaitlistEntry
 from moorage.store import Ledger
 
 NAME = MemberName("web", 0)
@@ -40,6 +46,15 @@ DECISION = Decision(
     revision=3,
 )
 CLAIM = Claim("c", "d", "e", "p", NAME, ClaimState.BUILDING)
+ENTRY = WaitlistEntry("w", "p", "u", "l", Terms(Period(1, 2)), 1, 2, 0, "e")
+REFUSED = PutExplanation(
+    Explanation("x", "infeasible", Stage.CAPACITY, 0, 0),
+    "p",
+    "",
+    request="r",
+    digest="1",
+    asked=RefusedRequest("e", "shop", "u"),
+)
 ALL = (PutEnsemble(SHOP, None), PutDecision(DECISION, None), PutClaim(CLAIM, None))
 
 
@@ -90,3 +105,53 @@ def test_it_waits_for_no_writer(store: Ledger) -> None:
 
         dry.commit_alone(propose_dry)
     assert store.decision("d").id == "d"
+
+
+def test_it_says_that_nothing_was_written(store: Ledger) -> None:
+    assert not store.dry_run().commit(Changeset(ALL)).written
+    assert store.commit(Changeset(ALL)).written
+
+
+def test_who_waits_is_found_by_id_alone(store: Ledger) -> None:
+    dry = store.dry_run()
+    dry.commit(Changeset((PutEntry(ENTRY, None),)))
+    assert dry.waitlist_entry("w") == ENTRY
+    assert not dry.waiting_entries(Period(0), 9)
+
+
+def test_a_view_of_a_view_begins_with_what_was_put_and_keeps_its_own(store: Ledger) -> None:
+    outer = store.dry_run()
+    outer.commit(Changeset(ALL[:1]))
+    inner = outer.dry_run(explained=True)
+    inner.commit(Changeset((*ALL[1:], REFUSED)))
+    assert (inner.ensemble("e"), inner.decision("d")) == (SHOP, DECISION)
+    with pytest.raises(NotFound):
+        outer.decision("d")
+    with pytest.raises(NotFound):
+        store.explanation("x")
+
+
+def test_explanations_alone_are_written_where_they_are_asked_for(store: Ledger) -> None:
+    trial = store.dry_run(explained=True)
+    before = store.event_log.newest()
+    trial.commit(Changeset(ALL))
+    assert trial.commit(Changeset((REFUSED,))).written
+    assert store.explanation("x")[0] == REFUSED.explanation
+    assert store.event_log.newest() == before, "no event reports it"
+    with pytest.raises(NotFound):
+        store.ensemble("e")
+
+
+def test_a_request_that_was_refused_is_judged_anew(store: Ledger) -> None:
+    store.commit(Changeset((REFUSED,)))
+    assert store.refusal("r", project_id="p", digest="1")[0] == REFUSED.explanation
+    with pytest.raises(NotFound):
+        store.dry_run().refusal("r", project_id="p", digest="1")
+
+
+def test_held_places_are_bounded_by_those_of_the_ledger(store: Ledger) -> None:
+    dry = store.dry_run()
+    dry.commit(Changeset((BoundHeld("p", 3, requested=3),)))
+    with pytest.raises(QuotaExceeded) as refused:
+        dry.commit(Changeset((BoundHeld("p", 3, requested=4),)))
+    assert (refused.value.limit, refused.value.used, refused.value.requested) == (3, 0, 4)

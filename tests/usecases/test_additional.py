@@ -111,11 +111,12 @@ class Grown:
 
     def extends(self, name: str, count: int, *, dry_run: bool = False) -> bool:
         """Whether so many more of each of these roles are granted, as without an explanation."""
-        env, counts = self._service.env, RoleCounts(dict.fromkeys(name.split("+"), count))
+        env = self._service.env.in_dry_run() if dry_run else self._service.env
+        counts = RoleCounts(dict.fromkeys(name.split("+"), count))
         asked = Extension(counts, explained=False)
         ensemble, identity = self.path.removeprefix("/ensembles/"), RequestIdentity(env.ids.uuid())
         try:
-            extend(env, OPERATOR, ensemble, asked, identity, dry_run=dry_run)
+            extend(env, OPERATOR, ensemble, asked, identity)
         except (Contradiction, Infeasible):
             return False
         return True

@@ -29,7 +29,7 @@ def proposed(env: UseCaseEnvironment, vcpu: int) -> Proposal:
     role = {"name": "web", "count": 1, "resources": {"VCPU": vcpu}}
     described = read_ensemble({"name": "e", "members": [role]})
     made = create_ensemble(
-        env, TENANT, described, None, RequestIdentity(env.ids.uuid()), dry_run=True
+        env.in_dry_run(), TENANT, described, None, RequestIdentity(env.ids.uuid())
     )
     return Proposal(made.ensemble, None, (unplaced(made.ensemble),))
 
@@ -39,7 +39,7 @@ def test_a_reading_with_nothing_to_decide_answers(patient: UseCaseEnvironment) -
         yield from ()
         return "nothing"
 
-    assert run_decision(patient, read, dry_run=False) == "nothing"
+    assert run_decision(patient, read) == "nothing"
 
 
 def test_a_reading_is_sent_the_decision(patient: UseCaseEnvironment) -> None:
@@ -49,7 +49,7 @@ def test_a_reading_is_sent_the_decision(patient: UseCaseEnvironment) -> None:
         )
         return settled.decision.id
 
-    made = run_decision(patient, read, dry_run=False)
+    made = run_decision(patient, read)
     assert patient.store.decision(made).id == made
 
 
@@ -71,7 +71,7 @@ def test_a_defect_of_a_strategy_is_no_answer(patient: UseCaseEnvironment) -> Non
         return "decided"
 
     with pytest.raises(StopIteration):
-        run_decision(replace(patient, strategies=strategies), read, dry_run=True)
+        run_decision(replace(patient, strategies=strategies), read)
 
 
 def test_a_reading_is_thrown_a_refusal_and_may_answer_it(patient: UseCaseEnvironment) -> None:
@@ -85,7 +85,7 @@ def test_a_reading_is_thrown_a_refusal_and_may_answer_it(patient: UseCaseEnviron
             return error.message
         return "placed"
 
-    assert "no placement" in run_decision(patient, read, dry_run=True)
+    assert "no placement" in run_decision(patient.in_dry_run(), read)
 
 
 def test_it_is_read_again_as_often_as_attempts_are_allowed(patient: UseCaseEnvironment) -> None:
@@ -96,7 +96,7 @@ def test_it_is_read_again_as_often_as_attempts_are_allowed(patient: UseCaseEnvir
         raise ConcurrentUpdate("moved", subject="e")
 
     with pytest.raises(Busy):
-        run_decision(patient, read, dry_run=False)
+        run_decision(patient, read)
     assert len(begun) == ATTEMPTS
 
 
@@ -111,7 +111,7 @@ def test_what_has_moved_once_is_read_again_and_decided(patient: UseCaseEnvironme
         )
         return settled.decision.id
 
-    made = run_decision(patient, read, dry_run=False)
+    made = run_decision(patient, read)
     assert patient.store.decision(made).id == made
 
 
@@ -123,12 +123,12 @@ def test_who_must_know_is_told_at_once(patient: UseCaseEnvironment) -> None:
         raise ConcurrentUpdate("moved", subject="e")
 
     with pytest.raises(ConcurrentUpdate):
-        run_decision(patient, read, dry_run=False, must_know=lambda _: True)
+        run_decision(patient, read, must_know=lambda _: True)
 
     def stale() -> DecisionFlow[None]:
         begun.append(1)
         raise StaleGeneration("ensemble", "e", expected=1, actual=2)
 
     with pytest.raises(StaleGeneration):
-        run_decision(patient, stale, dry_run=False)
+        run_decision(patient, stale)
     assert len(begun) == 2

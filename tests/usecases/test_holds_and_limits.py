@@ -47,7 +47,8 @@ def create(
         "members": [{"name": "a", "count": count, "resources": {"VCPU": 1}}],
         "policies": [{"name": "on", "type": "fence", "members": ["a"], "domains": [on]}],
     }
-    return create_ensemble(env, OPERATOR, read_ensemble(body), ask, naming, dry_run=dry_run)
+    env = env.in_dry_run() if dry_run else env
+    return create_ensemble(env, OPERATOR, read_ensemble(body), ask, naming)
 
 
 @pytest.mark.parametrize("additional", [(), ("a",)])

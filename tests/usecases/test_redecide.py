@@ -94,3 +94,18 @@ def test_what_the_role_requires_stays_required(service: Service) -> None:
     assert found.json["errors"][0]["code"] == "ensemble.infeasible", "other hosts lack the trait"
     found = redecide(service, decision, "vm[1]", resources={"VCPU": 14})
     assert where(found, "vm[1]")["host"] == "h1"
+
+
+def test_a_dry_run_claims_nothing_whether_or_not_the_server_is_as_described(
+    service: Service,
+) -> None:
+    decision = place(service)
+    path, before = f"/decisions/{decision['id']}/claims", service.store.snapshot().revision
+    for size, verdict in ((2, "matches"), (3, "redecided")):
+        server = {"resources": {"VCPU": size}}
+        asked = {"member": "vm[1]", "server": server, "on_mismatch": "redecide_member"}
+        answer = service.call("POST", path, {"claim": asked}, query={"dry_run": "true"})
+        assert (answer.status_code, answer.json["claim"]["dry_run"]) == (200, True)
+        assert answer.json["claim"]["comparison"]["verdict"] == verdict
+        assert service.call("GET", path).json["claims"] == []
+    assert service.store.snapshot().revision == before

@@ -14,7 +14,6 @@ from moorage.domain.fleet_parts import FleetPart
 from moorage.domain.nova_hosts import NovaHost
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.environment import in_dry_run
 from moorage.usecases.ledger.fleet_loading import load_fleet
 from moorage.usecases.ledger.nova_sync import sync_topology
 
@@ -60,6 +59,6 @@ def test_a_host_that_is_renamed_in_placement_keeps_its_zone(two_hosts: Service) 
     )
     two_hosts.store.commit(Changeset((UpdateProvider(uuid, "renamed"),)))
     rules = read_places(RULES)
-    assert sync_topology(in_dry_run(two_hosts.env), OPERATOR, rules, [N1]).moves == ()
+    assert sync_topology(two_hosts.env.in_dry_run(), OPERATOR, rules, [N1]).moves == ()
     done = sync_topology(two_hosts.env, OPERATOR, rules, [replace(N1, uuid=uuid)])
     assert [(one.host, one.after) for one in done.moves] == [("renamed", "az1")]

@@ -185,5 +185,5 @@ def test_a_search_that_no_client_reads_hears_that_time_ran_out(undecided: Servic
     every = unplaced_or_held(ensemble)
     proposal = Proposal(ensemble, None, (every,), hooks=DecisionHooks(reader=reader))
     with pytest.raises(TimeExpired):
-        decide_proposal(env, proposal, DecisionOptions(), identity, dry_run=False)
+        decide_proposal(env, proposal, DecisionOptions(), identity)
     assert undecided.call("GET", "/explanations").json["explanations"] == []

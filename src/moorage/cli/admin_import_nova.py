@@ -53,7 +53,6 @@ class Nova(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.nova_source import SERVICE, over, read_groups_and_servers
         from moorage.usecases.ensembles.group_takeover import take_over_groups, without_group
-        from moorage.usecases.environment import in_dry_run
 
         url = args.source if args.source == CATALOG else args.source.rstrip("/")
         opened = trial_ledger if args.dry_run else ledger
@@ -63,7 +62,7 @@ class Nova(Command):
                 writing = Adder(tell, "comparing" if args.dry_run else "writing", len(groups))
                 env = environment_of(store, args)
                 outcomes = take_over_groups(
-                    in_dry_run(env) if args.dry_run else env,
+                    env.in_dry_run() if args.dry_run else env,
                     OPERATOR,
                     groups,
                     servers,

@@ -61,7 +61,6 @@ class Nova(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.nova_source import SERVICE, over, read_flavors, read_hosts
-        from moorage.usecases.environment import in_dry_run
         from moorage.usecases.ledger.nova_sync import sync_flavors, sync_topology
 
         file = args.topology or configured(args).outward.topology_rules
@@ -74,7 +73,7 @@ class Nova(Command):
         opened = trial_ledger if args.dry_run else ledger
         with opened(args) as store:
             env = environment_of(store, args)
-            env = in_dry_run(env) if args.dry_run else env
+            env = env.in_dry_run() if args.dry_run else env
             topology = None
             if rules is not None and file is not None:
                 with reading(file):

@@ -74,7 +74,7 @@ def judge(env: UseCaseEnvironment, of: str, ensemble: Ensemble) -> JointCase | N
     )
     identity = RequestIdentity(ids.uuid())
     try:
-        found = decide_proposal(env, proposal, _OPTIONS, identity, dry_run=True)
+        found = decide_proposal(env.in_dry_run(), proposal, _OPTIONS, identity)
     except Infeasible as error:
         case.reason = error.message
         return case

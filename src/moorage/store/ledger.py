@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from moorage.domain.changes import (
+    BoundHeld,
+    Changeset,
     Committed,
+    FinishExplanation,
     PutClaim,
     PutDecision,
     PutEnsemble,
+    PutEntry,
+    PutExplanation,
     PutLease,
     PutSeries,
 )
 from moorage.domain.decisions import Claim, Decision
 from moorage.domain.ensembles import Ensemble
+from moorage.domain.errors import NotFound
 from moorage.domain.leases import Lease
 from moorage.domain.series import Series
+from moorage.domain.waitlist import WaitlistEntry
+from moorage.store.commit.apply.ensembles import check_held
 from moorage.store.commit.batch import ChangeBodies
 from moorage.store.commit.commit import commit, commit_alone
 from moorage.store.database.fifo_lock import FifoLock
@@ -31,9 +41,10 @@ from moorage.store.read.records import RecordStore
 from moorage.store.schema.upgrade import check_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from moorage.domain.changes import Changeset
+    from moorage.domain.changes import Change
+    from moorage.domain.explain import Explanation
     from moorage.domain.providers import ResourceProvider
     from moorage.store.backend import Backend
     from moorage.store.changelog.entries import Connections
@@ -41,6 +52,9 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Clock
 
     T = TypeVar("T")
+
+
+_NOTHING: Final[Mapping[tuple[type, str], object]] = MappingProxyType({})
 
 
 class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
@@ -103,8 +117,8 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         inside = partial(work, log=self._backend.log, clock=self._clock)
         return partial(self._backend.write, inside)
 
-    def dry_run(self) -> DryRun:
-        return DryRun(self, self._backend, self._clock)
+    def dry_run(self, *, explained: bool = False) -> DryRun:
+        return DryRun(self, self._backend, self._clock, explained=explained)
 
     def provider(self, uuid: str) -> ResourceProvider:
         return provider_states.provider(self._backend, uuid)
@@ -113,26 +127,44 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
 class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
     """A view of a ledger whose commits write nothing, take no lock and never conflict.
 
-    Ensembles, decisions, claims, leases and series that were put there are found by their ids, and
-    leases by their ensemble, with the generations that they still have. Listings, bookings and the
-    snapshot stay the ledger's.
+    What was put there is found by its id, with the generation that it still has. Listings, bookings
+    and the snapshot stay the ledger's. Of all that a commit judges, only the bound of held places
+    is, by those that the ledger has now.
     """
 
-    def __init__(self, ledger: Ledger, backend: Backend, clock: Clock | None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        backend: Backend,
+        clock: Clock | None,
+        put: Mapping[tuple[type, str], object] = _NOTHING,
+        *,
+        explained: bool,
+    ) -> None:
         super().__init__(backend, clock)
         self.snapshot = ledger.snapshot
         self.last_snapshot = ledger.last_snapshot
         self.event_log = ledger.event_log
         self.records = ledger.records
         self.provider = ledger.provider
-        self._put: dict[tuple[type, str], object] = {}
+        self._ledger = ledger
+        self._put = dict(put)
         """What was put, by its type and id."""
+        self._explaining = explained
+        """Whether explanations of refusals are written; no event reports them."""
 
-    def dry_run(self) -> DryRun:
-        return self
+    def dry_run(self, *, explained: bool = False) -> DryRun:
+        inner = explained and self._explaining
+        return DryRun(self._ledger, self._backend, self._clock, self._put, explained=inner)
 
     def commit(self, changeset: Changeset) -> Committed:
-        """Note what is put; the ledger stays as it is."""
+        """Note what is put; the ledger stays as it is, but for explanations if they are written.
+
+        Raises:
+            QuotaExceeded, OtherQuotaExceeded: see `BoundHeld`.
+        """
+        if self._explaining and (kept := tuple(_explanations(changeset))):
+            return self._ledger.commit(Changeset(kept))
         for one in changeset.changes:
             match one:
                 case (
@@ -141,9 +173,13 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
                     | PutClaim(claim=put)
                     | PutLease(lease=put)
                     | PutSeries(series=put)
+                    | PutEntry(entry=put)
                 ):
                     self._put[type(put), put.id] = put
-        return Committed(revision=self.last_snapshot().revision, at=self.now())
+                case BoundHeld():
+                    held = self.held(one.project_id) + one.requested
+                    check_held(one, held, self.quota(one.project_id))
+        return Committed(revision=self.last_snapshot().revision, at=self.now(), written=False)
 
     def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
         """As `commit`: nobody has to be shut out."""
@@ -169,7 +205,33 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
     def series(self, series_id: str) -> Series:
         return self._found(Series, series_id, super().series)
 
+    def waitlist_entry(self, entry_id: str) -> WaitlistEntry:
+        return self._found(WaitlistEntry, entry_id, super().waitlist_entry)
+
+    def refusal(
+        self,
+        request: str,
+        *,
+        project_id: str | None,  # noqa: ARG002 - the protocol's
+        digest: str | None = None,  # noqa: ARG002
+    ) -> tuple[Explanation, str, str]:
+        """None is found: a request that was refused before is judged anew.
+
+        Raises:
+            NotFound: in any case.
+        """
+        raise NotFound("explanation", request)
+
     def _found(self, kind: type[T], id_: str, read: Callable[[str], T]) -> T:
         """What was put under this id, or else what the ledger has."""
         put = self._put.get((kind, id_))
         return put if isinstance(put, kind) else read(id_)
+
+
+def _explanations(changeset: Changeset) -> Iterator[Change]:
+    """The explanations of a changeset, without their events."""
+    for one in changeset.changes:
+        if isinstance(one, PutExplanation):
+            yield replace(one, silent=True)
+        elif isinstance(one, FinishExplanation):
+            yield one

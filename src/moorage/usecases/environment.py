@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from moorage.usecases.decide.environment import DecideEnvironment
 from moorage.usecases.shared.admission import Admission, SeriesInProgress
@@ -36,7 +36,21 @@ class UseCaseEnvironment(DecideEnvironment):
     series_in_progress: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
     """The series that this process is creating."""
 
+    def in_dry_run(self, *, explained: bool = False) -> Self:
+        """See `Environment`. Nobody else is asked or kept waiting, nor granted anything."""
+        return replace(
+            self,
+            store=self.store.dry_run(explained=explained),
+            try_entry=_passed_by,
+            check=None,
+            series_in_progress=SeriesInProgress(),
+        )
 
-def in_dry_run(env: UseCaseEnvironment) -> UseCaseEnvironment:
-    """The environment of a dry run: what its use cases commit is not written (ADR-0053)."""
-    return replace(env, store=env.store.dry_run())
+
+def _passed_by(
+    env: UseCaseEnvironment,  # noqa: ARG001 - the protocol's
+    entry: WaitlistEntry,  # noqa: ARG001
+    seconds: float,  # noqa: ARG001
+) -> bool:
+    """A `TriesEntry` of dry runs: what an entry were granted, no request would find taken."""
+    return True

@@ -210,8 +210,8 @@ class Store(Protocol):
         returns None nothing is written. Its errors are raised.
         """
 
-    def dry_run(self) -> Store:
-        """A view of the ledger whose commits write nothing; for one request (ADR-0053)."""
+    def dry_run(self, *, explained: bool = False) -> Store:
+        """A view of the ledger whose commits write nothing, or explanations only (ADR-0053)."""
 
     def provider(self, uuid: str) -> ResourceProvider:
         """A provider with its inventories, traits and aggregates, read from the database. NotFound.

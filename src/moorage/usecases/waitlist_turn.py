@@ -9,7 +9,7 @@ other request.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +43,8 @@ class WaitlistTurn:
     entry: str | None = None
     """The entry that is tried; None: a new request, after all entries of its priority."""
     rounds: int = 0
+    gone: set[str] = field(default_factory=set)
+    """Ids of entries that wait no longer since they were tried."""
 
     def __call__(self, snapshot: Snapshot, *, detect_only: bool = False) -> bool:
         """Whether no earlier entry is due; entries made after the snapshot come later.
@@ -67,7 +69,8 @@ class WaitlistTurn:
             if env.stopwatch() >= until:
                 break
             with deadline.anew():
-                env.try_entry(env, one, until - env.stopwatch())
+                if env.try_entry(env, one, until - env.stopwatch()):
+                    self.gone.add(one.id)
         return not due
 
     def give_way(self) -> None:
@@ -83,7 +86,9 @@ class WaitlistTurn:
         return [
             one
             for one in before
-            if one.terms.priority >= self.priority and one.classes & self.classes
+            if one.terms.priority >= self.priority
+            and one.classes & self.classes
+            and one.id not in self.gone
         ]
 
 

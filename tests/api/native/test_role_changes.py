@@ -250,7 +250,7 @@ def test_a_claim_that_comes_while_a_role_changes_keeps_its_place(
 ) -> None:
     env, ensemble_id = two_racks.env, path.rpartition("/")[2]
     wanted = ChangeRequest(members=({"name": "db", "flavor": "large"},))
-    request = next(change_flow(env, TENANT, ensemble_id, wanted, None, dry_run=False))
+    request = next(change_flow(env, TENANT, ensemble_id, wanted, None))
     decision = two_racks.call("GET", path).json["ensemble"]["decision"]
     claimed(two_racks, decision, "db[1]")
     places = locate_members(env.store.snapshot(), env.store.ensemble(ensemble_id))

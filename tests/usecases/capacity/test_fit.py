@@ -111,7 +111,8 @@ def one_by_one(service: Service, ensemble_id: str) -> int:
 
 def extend(service: Service, ensemble_id: str, count: int, *, dry_run: bool = False) -> None:
     change = ChangeRequest(members=({"name": "w", "count": count},), generation=None)
-    change_ensemble(service.env, TENANT, ensemble_id, change, None, dry_run=dry_run)
+    env = service.env.in_dry_run() if dry_run else service.env
+    change_ensemble(env, TENANT, ensemble_id, change, None)
 
 
 def test_fit_counts_with_leases_that_move_together() -> None:
@@ -176,12 +177,11 @@ def test_leases_move_for_what_is_described() -> None:
     for count, fits in ((3, True), (4, False)):
         with nullcontext() if fits else pytest.raises(Infeasible):
             create_ensemble(
-                service.env,
+                service.env.in_dry_run(),
                 TENANT,
                 described(6, count, []),
                 options,
                 RequestIdentity(ids.uuid()),
-                dry_run=True,
             )
     service.close()
 

@@ -91,7 +91,8 @@ class World:
             description=description,
             objective=Objective.BALANCE if emptiest else Objective.SPREAD,
         )
-        return create_lease(self.service.env, caller, asked, self.naming(), dry_run=dry_run)
+        env = self.service.env.in_dry_run() if dry_run else self.service.env
+        return create_lease(env, caller, asked, self.naming())
 
     def change(self, lease_id: str, *, caller: Caller = TENANT, **change: Any) -> LeaseResult:
         """Change a lease; start and end in hours."""

@@ -30,7 +30,6 @@ from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
 from moorage.usecases.claims.hold import confirm, release, renew
 from moorage.usecases.claims.outcome import activate
-from moorage.usecases.environment import in_dry_run
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import change_lease
 from moorage.usecases.leases.queries import remaining
@@ -284,13 +283,12 @@ def test_dry_changes_write_nothing(world: Make) -> None:
     here = world(4)
     made = here.lease(1, 3)
     told = change_lease(
-        here.service.env,
+        here.service.env.in_dry_run(),
         TENANT,
         made.lease.id,
         LeaseChange(end=here.at(5), counts={"web": 2}),
         None,
         here.naming(),
-        dry_run=True,
     )
     assert told.lease.terms.period.end == here.at(5)
     assert len(told.decision.places) == 2
@@ -301,7 +299,7 @@ def test_dry_changes_write_nothing(world: Make) -> None:
 def test_a_cancelled_lease_holds_nothing(world: Make) -> None:
     here = world(16)
     made = here.lease(1, 3, vcpu=16)
-    told = cancel_lease(in_dry_run(here.service.env), TENANT, made.lease.id)
+    told = cancel_lease(here.service.env.in_dry_run(), TENANT, made.lease.id)
     assert told.state is LeaseState.CLOSED
     assert here.service.store.lease(made.lease.id).state is LeaseState.PENDING
     gone = cancel_lease(here.service.env, TENANT, made.lease.id)
@@ -348,7 +346,7 @@ def test_a_lease_can_be_cancelled_as_soon_as_it_is_active(world: Make, clock: fl
     made = here.lease(0, 3, expiry=HOUR)
     here.begin(made.lease.id)
     here.go_to(clock)
-    told = cancel_lease(in_dry_run(here.service.env), TENANT, made.lease.id)
+    told = cancel_lease(here.service.env.in_dry_run(), TENANT, made.lease.id)
     assert told.state is LeaseState.CLOSED
     assert here.service.store.lease(made.lease.id).state is LeaseState.ACTIVE
     over = cancel_lease(here.service.env, TENANT, made.lease.id)

@@ -10,7 +10,6 @@ from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.period import FOREVER, MINUTE
 from moorage.testing.service import OPERATOR, OTHER, TENANT
 from moorage.usecases.capacity.planned import PlanRequest, drop_window, plan_window
-from moorage.usecases.environment import in_dry_run
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.ledger.allocations import release
 
@@ -88,7 +87,7 @@ def test_a_lease_that_is_moved_for_a_maintenance_gives_back_what_it_took(world: 
     assert here.booking(elsewhere).yields_to == lease.lease.id
     release(here.service.store, firm)
     planning = PlanRequest(WindowKind.MAINTENANCE, ("h0",), start=here.at(11), end=here.at(14))
-    dry = plan_window(in_dry_run(here.service.env), OPERATOR, planning, here.naming())
+    dry = plan_window(here.service.env.in_dry_run(), OPERATOR, planning, here.naming())
     assert here.booking(elsewhere).yields_to == lease.lease.id, "nothing is written"
     planned = plan_window(here.service.env, OPERATOR, planning, here.naming())
     assert planned.moved == dry.moved == (lease.lease.id,)

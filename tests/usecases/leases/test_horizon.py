@@ -26,7 +26,5 @@ def test_no_stay_ends_beyond_the_horizon_and_nothing_is_written_of_one(world: Ma
     made = here.ensemble(1, until=MONTH)
     ask = DecisionOptions(until=here.at(MONTH + 1))
     with pytest.raises(LimitExceeded):
-        decide_ensemble(
-            here.service.env, TENANT, made.ensemble.id, ask, here.naming(), dry_run=True
-        )
+        decide_ensemble(here.service.env.in_dry_run(), TENANT, made.ensemble.id, ask, here.naming())
     here.ensemble(1)  # one without an end is another matter

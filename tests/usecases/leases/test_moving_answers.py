@@ -177,7 +177,7 @@ def place(here: World, body: dict[str, Any], until: int | None = None) -> None:
     """What would come of a stay."""
     ask = DecisionOptions(until=None if until is None else here.at(until))
     description = read_ensemble({**body, "name": "stay"})
-    create_ensemble(here.service.env, OPERATOR, description, ask, here.naming(), dry_run=True)
+    create_ensemble(here.service.env.in_dry_run(), OPERATOR, description, ask, here.naming())
 
 
 def stays(here: World, body: dict[str, Any]) -> Explanation | None:

@@ -75,7 +75,7 @@ def test_a_range_of_starts_is_leased_at_once_where_they_can_move(world: Make) ->
     terms = Terms(Period(here.at(240), here.at(264)))
     asked = LeaseRequest("l", terms, description=read_ensemble(LARGE))
     made = create_or_wait(
-        here.service.env, TENANT, asked, WaitRequest(here.at(300)), here.naming(), dry_run=True
+        here.service.env.in_dry_run(), TENANT, asked, WaitRequest(here.at(300)), here.naming()
     )
     assert isinstance(made, LeaseResult)
     assert made.lease.terms.period.start == here.at(288)
@@ -196,5 +196,5 @@ def change(here: World, mine: LeaseResult, start: int, end: int, members: int) -
     """What would come of it: another window, and so many members."""
     asked = LeaseChange(start=here.at(start), end=here.at(end), counts={"a": members})
     return change_lease(
-        here.service.env, TENANT, mine.lease.id, asked, None, here.naming(), dry_run=True
+        here.service.env.in_dry_run(), TENANT, mine.lease.id, asked, None, here.naming()
     )

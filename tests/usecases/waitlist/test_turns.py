@@ -19,14 +19,17 @@ from moorage.domain.errors import Infeasible
 from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import HOUR, Period
-from moorage.domain.waitlist import EntryState
+from moorage.domain.waitlist import EntryState, WaitlistEntry
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.claims.claim import SecondDescription
 from moorage.usecases.claims.redecide import claim_or_redecide
 from moorage.usecases.decide import loop
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.offers.accept import AcceptanceTerms, accept_offer
+from moorage.usecases.waitlist.attempt import try_entry
 from moorage.usecases.waitlist.enter import WaitRequest, create_or_wait
 
 Make = Callable[..., World]
@@ -49,6 +52,38 @@ def state(here: World, entry: str) -> EntryState:
 
 def cancel(here: World, lease: Any) -> None:
     cancel_lease(here.service.env, TENANT, lease.lease.id)
+
+
+def test_a_dry_run_grants_nobody_and_is_kept_waiting_by_nobody(world: Make) -> None:
+    here = world(16)
+    first = here.lease(6, 8, vcpu=16)
+    entry = waits(here, 6, 8, vcpu=16)
+    cancel(here, first)
+    told = here.lease(6, 8, vcpu=16, dry_run=True)
+    assert told.lease.terms.period.start == here.at(6)
+    assert state(here, entry) is EntryState.WAITING
+    with pytest.raises(Infeasible):
+        here.lease(6, 8, vcpu=16)
+    assert state(here, entry) is EntryState.GRANTED
+
+
+def test_an_entry_that_was_granted_is_not_tried_again(world: Make) -> None:
+    """The listing of a dry run has it still, since nothing was written."""
+    here, tried = world(16), list[str]()
+    first = here.lease(6, 8, vcpu=16)
+    waiting = waits(here, 6, 8, vcpu=16)
+    cancel(here, first)
+
+    def granted(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> bool:
+        tried.append(entry.id)
+        return try_entry(env, entry, seconds)
+
+    env = replace(here.service.env, store=here.service.store.dry_run(), try_entry=granted)
+    terms = Terms(Period(here.at(6), here.at(8)))
+    ask = LeaseRequest(name="l", terms=terms, description=read_ensemble(described(vcpu=16)))
+    create_lease(env, TENANT, ask, here.naming())
+    assert tried == [waiting]
+    assert state(here, waiting) is EntryState.WAITING
 
 
 @pytest.mark.parametrize("lead", [None, HOUR], ids=["as it was offered", "longer"])

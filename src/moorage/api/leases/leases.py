@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.usecases.blazar.reservation_changes import ReservationChange
     from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.leases.requests import LeaseRequest, LeaseResult
 
 
@@ -123,9 +124,7 @@ def create(call: Call) -> Reply:
             replace(wanted, parts=parts).lease_request(), any_priority=call.caller.operator
         )
 
-    choice = new_lease_sizes(
-        call.env, call.caller, lease_request.count_sizes(wanted.parts), request_at
-    )
+    choice = new_lease_sizes(call.caller, lease_request.count_sizes(wanted.parts), request_at)
     types = {one.role: one.resource_type for one in wanted.parts}
     return Reply({"lease": _shown(call, _granted(call, choice, types))}, status=201)
 
@@ -150,10 +149,10 @@ def update(call: Call) -> Reply:
     change = replace(change, restated=parts.restated)
 
     def grant(
-        number: int, identity: RequestIdentity, *, unexplained: bool, dry_run: bool
+        env: UseCaseEnvironment, number: int, identity: RequestIdentity, *, unexplained: bool
     ) -> LeaseResult:
         sized = replace(change, counts=parts.counts[number], unexplained=unexplained)
-        return change_lease(call.env, call.caller, lease.id, sized, None, identity, dry_run=dry_run)
+        return change_lease(env, call.caller, lease.id, sized, None, identity)
 
     types = {role: str(one["resource_type"]) for role, one in parts.words.items()}
     changed = _granted(call, LeaseSizes(len(parts.counts), grant), types)

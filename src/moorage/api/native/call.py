@@ -12,8 +12,8 @@ from msgspec import Raw
 from moorage.api.native.protocol import PreconditionRequired
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import did_you_mean
-from moorage.usecases.environment import in_dry_run
 from moorage.usecases.ports import Order, Page
+from moorage.usecases.shared.pending_work import leaving_work
 from moorage.wire.fields import Link
 
 if TYPE_CHECKING:
@@ -54,13 +54,14 @@ class Call:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """The result of a use case, done for the caller; in a dry run nothing is written.
+        """The result of a use case, done for the caller.
 
-        A use case that takes `dry_run` itself sees to that itself (ADR-0053 says which and why).
+        In a dry run nothing is written (ADR-0053), nor anything left for after the answer.
         """
-        trial = self.dry_run and "dry_run" not in kwargs
-        env = in_dry_run(self.env) if trial else self.env
-        return use_case(env, self.caller, *args, **kwargs)
+        if not self.dry_run:
+            return use_case(self.env, self.caller, *args, **kwargs)
+        with leaving_work(None):
+            return use_case(self.env.in_dry_run(), self.caller, *args, **kwargs)
 
     def flag(self, name: str) -> bool:
         """A boolean query parameter.
@@ -78,7 +79,7 @@ class Call:
     @property
     def dry_run(self) -> bool:
         """Whether the request is a dry run."""
-        return self.flag("dry_run")
+        return "dry_run" in self.query and self.flag("dry_run")
 
     def expected(self, generation: int | None) -> int | None:
         """The generation a change relies on, by `If-Match` or in the body; None: any (`*`).
@@ -125,12 +126,11 @@ class Call:
         self,
         body: Struct,
         *,
-        dry_run: bool,
         generation: int | None = None,
         location: str | None = None,
     ) -> Reply:
         """The reply to a thing that was written, at this path of the API, or would be."""
-        if dry_run:
+        if self.dry_run:
             return Reply(body, status=200)
         at = None if location is None else f"{self.base}/{location}"
         return Reply(body, generation=generation, location=at)

@@ -43,14 +43,12 @@ def create(call: Call) -> Reply:
     )
     decision, identity = call.path["id"], reading.identity(call, body, body.id)
     if body.on_mismatch == "redecide_member":
-        dry = call.dry_run
-        made = call.perform(claim_or_redecide, decision, second, identity, dry_run=dry)
+        made = call.perform(claim_or_redecide, decision, second, identity)
     else:
         made = call.perform(claim_place, decision, second, identity)
     view = claim_view(call, made.claim, made.comparison, dry_run=call.dry_run)
     return call.made(
         wire.OneClaim(view, _settled(call, made.settled)),
-        dry_run=call.dry_run,
         location=f"claims/{made.claim.id}",
     )
 
@@ -85,7 +83,7 @@ def change(call: Call) -> Reply:
     elif body.status == "ended":
         ended = call.perform(end, name)
     elif body.on_failure == "redecide":
-        ended = call.perform(fail_and_redecide, name, body.reason or "", dry_run=call.dry_run)
+        ended = call.perform(fail_and_redecide, name, body.reason or "")
     else:
         ended = call.perform(fail, name, body.reason or "")
     return Reply(wire.OneClaim(_view(call, ended.claim), _settled(call, ended.settled)))
@@ -100,7 +98,7 @@ def _settled(call: Call, settled: DecisionResult | None) -> decisions_wire.Decis
         return UNSET
     claims = call.env.store.claims(decision_id=settled.decision.id)
     return decision_view(
-        call, settled.decision, settled.ensemble, settled.snapshot, claims, dry_run=settled.dry_run
+        call, settled.decision, settled.ensemble, settled.snapshot, claims, dry_run=call.dry_run
     )
 
 

@@ -49,20 +49,13 @@ if TYPE_CHECKING:
 def create(call: Call) -> Reply:
     """POST: place all members jointly and hold the places."""
     body: DecisionBody = call.body.decision
-    made = call.perform(
-        decide_ensemble,
-        body.ensemble_id,
-        reading.decision_options(call, body),
-        reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
-    )
-    claims = () if made.dry_run else call.env.store.claims(decision_id=made.decision.id)
-    view = decision_view(
-        call, made.decision, made.ensemble, made.snapshot, claims, dry_run=made.dry_run
-    )
+    options, identity = reading.decision_options(call, body), reading.identity(call, body, body.id)
+    dry = call.dry_run
+    made = call.perform(decide_ensemble, body.ensemble_id, options, identity)
+    claims = () if dry else call.env.store.claims(decision_id=made.decision.id)
+    view = decision_view(call, made.decision, made.ensemble, made.snapshot, claims, dry_run=dry)
     return call.made(
         wire.OneDecision(view),
-        dry_run=made.dry_run,
         generation=made.decision.generation,
         location=f"decisions/{made.decision.id}",
     )

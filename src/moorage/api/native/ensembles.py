@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType, structs
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view, seen_by_caller
-from moorage.api.native.formats import any_of, group_view, instant
+from moorage.api.native.formats import any_of, group_view
 from moorage.api.native.paging import listed
 from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
@@ -51,7 +51,6 @@ def create(call: Call) -> Reply:
         reading.description(body),
         None if body.decide is None else reading.decision_options(call, body.decide),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     return made(call, created, location=True)
 
@@ -104,7 +103,6 @@ def change(call: Call) -> Reply:
             generation=call.expected(body.generation),
         ),
         None if body.decide is None else reading.decision_options(call, body.decide),
-        dry_run=call.dry_run,
     )
     return made(call, changed, location=False)
 
@@ -141,18 +139,17 @@ def survives(call: Call) -> Reply:
 
 def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
     """The reply to the creation or change of an ensemble."""
-    snapshot = made.snapshot or call.env.store.snapshot()
-    decision = decision_or_none(call, made.ensemble, made.decision, snapshot, dry_run=made.dry_run)
+    snapshot, dry = made.snapshot or call.env.store.snapshot(), call.dry_run
+    decision = decision_or_none(call, made.ensemble, made.decision, snapshot, dry_run=dry)
     return call.made(
         wire.OneEnsemble(
             ensemble=ensemble_view(call, made.ensemble),
             decision=decision,
             to_resize=list(map(str, made.to_resize)) or UNSET,
-            dry_run=made.dry_run,
-            computed_at=instant(snapshot.taken_at) or UNSET,
+            dry_run=dry,
+            computed_at=format_instant(snapshot.taken_at),
             revision=snapshot.revision,
         ),
-        dry_run=made.dry_run,
         generation=made.ensemble.generation,
         location=f"ensembles/{made.ensemble.id}" if location else None,
     )

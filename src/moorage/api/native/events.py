@@ -97,7 +97,6 @@ def create_subscription(call: Call) -> Reply:
     view = _subscription(call, made, secret=True)
     return call.made(
         wire.OneSubscription(view, dry_run=call.dry_run),
-        dry_run=call.dry_run,
         location=f"subscriptions/{made.id}",
     )
 

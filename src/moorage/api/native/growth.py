@@ -40,20 +40,17 @@ def extend(call: Call) -> Reply:
             options=None if body.decide is None else reading.decision_options(call, body.decide),
         ),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
-    decision = decision_or_none(call, made.ensemble, made.decision, dry_run=made.dry_run)
+    decision = decision_or_none(call, made.ensemble, made.decision, dry_run=call.dry_run)
     view = wire.Extended(
         ensemble=ensemble_view(call, made.ensemble),
         decision=decision,
         members=[str(name) for name in made.members],
         from_headroom=made.from_headroom,
         max_additional={} if decision is None else decision.max_additional,
-        dry_run=made.dry_run,
+        dry_run=call.dry_run,
     )
-    return call.made(
-        wire.OneExtended(view), dry_run=made.dry_run, generation=made.ensemble.generation
-    )
+    return call.made(wire.OneExtended(view), generation=made.ensemble.generation)
 
 
 def shrink(call: Call) -> Reply:
@@ -69,28 +66,23 @@ def shrink(call: Call) -> Reply:
             servers=body.servers,
         ),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     view = wire.Shrunk(
         ensemble=ensemble_view(call, made.ensemble),
         decision=decision_or_none(call, made.ensemble, made.decision),
         victims=[wire.GoneMember(str(m.name), m.name.role, m.server_id) for m in made.gone],
         after=_after(call, made, {*counts.counts, *counts.sizes}),
-        dry_run=made.dry_run,
+        dry_run=call.dry_run,
     )
-    return call.made(
-        wire.OneShrunk(view), dry_run=made.dry_run, generation=made.ensemble.generation
-    )
+    return call.made(wire.OneShrunk(view), generation=made.ensemble.generation)
 
 
 def headroom(call: Call) -> Reply:
     """PUT: hold places for more members of a role, or fewer of them."""
     body: HeadroomBody = call.body.headroom
-    made = call.perform(set_headroom, call.path["id"], body.role, body.count, dry_run=call.dry_run)
-    view = wire.Headroom(ensemble_view(call, made.ensemble), made.dry_run)
-    return call.made(
-        wire.OneHeadroom(view), dry_run=made.dry_run, generation=made.ensemble.generation
-    )
+    made = call.perform(set_headroom, call.path["id"], body.role, body.count)
+    view = wire.Headroom(ensemble_view(call, made.ensemble), call.dry_run)
+    return call.made(wire.OneHeadroom(view), generation=made.ensemble.generation)
 
 
 def _counts(body: SizeBody) -> RoleCounts:

@@ -43,7 +43,7 @@ def place(call: Call) -> Reply:
             else reading.decision_options(call, body.decide)
         )
         identity = reading.identity(call, body, body.id)
-        placed = call.perform(place_template, request, ask, identity, dry_run=call.dry_run)
+        placed = call.perform(place_template, request, ask, identity)
         return _reply(call, placed, status=200 if call.dry_run else None)
     if body.decide is not None or body.id is not None:
         raise InvalidDescription(
@@ -55,7 +55,7 @@ def place(call: Call) -> Reply:
 
 def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
     store = call.env.store
-    claims = () if placed.dry_run else store.claims(decision_id=placed.decision.id)
+    claims = () if call.dry_run else store.claims(decision_id=placed.decision.id)
     return Reply(
         wire.Hot(
             ensemble=ensemble_view(call, placed.ensemble),
@@ -65,7 +65,7 @@ def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
                 placed.ensemble,
                 store.snapshot(),
                 claims,
-                dry_run=placed.dry_run,
+                dry_run=call.dry_run,
             ),
             keys={str(member): key for member, key in placed.compiled.keys.items()},
             scaling={
@@ -79,7 +79,7 @@ def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
             notes=list(placed.notes),
             template=placed.template,
             files=dict(placed.files),
-            dry_run=placed.dry_run,
+            dry_run=call.dry_run,
         ),
         status=status,
     )

@@ -65,9 +65,9 @@ def create(call: Call) -> Reply:
     identity = reading.identity(call, body, body.id)
     wait = waitlist.wait_of(body)
     if wait is None:
-        granted = call.perform(create_lease, ask, identity, dry_run=call.dry_run)
+        granted = call.perform(create_lease, ask, identity)
         return granted_reply(call, granted, created=True)
-    found = call.perform(create_or_wait, ask, wait, identity, dry_run=call.dry_run)
+    found = call.perform(create_or_wait, ask, wait, identity)
     if isinstance(found, ListedEntry):
         return waitlist.entered_reply(call, found)
     return granted_reply(call, found, created=True)
@@ -110,7 +110,6 @@ def change(call: Call) -> Reply:
         lease_requests.lease_change(body, call.env.store.now()),
         call.expected(body.generation),
         reading.identity(call, body, None),
-        dry_run=call.dry_run,
     )
     return granted_reply(call, granted, created=False)
 
@@ -138,7 +137,7 @@ def events(call: Call) -> Reply:
 
 def granted_reply(call: Call, granted: LeaseResult, *, created: bool) -> Reply:
     """The reply to a granted lease, with its placement."""
-    lease, dry = granted.lease, granted.dry_run
+    lease, dry = granted.lease, call.dry_run
     return call.made(
         wire.OneLease(
             lease=lease_view(
@@ -159,10 +158,9 @@ def granted_reply(call: Call, granted: LeaseResult, *, created: bool) -> Reply:
             ensemble=ensemble_view(call, granted.ensemble),
             preempted=preempted_view(call, granted.preempted),
             dry_run=dry,
-            computed_at=instant(granted.snapshot.taken_at) or UNSET,
+            computed_at=format_instant(granted.snapshot.taken_at),
             revision=granted.snapshot.revision,
         ),
-        dry_run=dry,
         generation=lease.generation,
         location=f"leases/{lease.id}" if created else None,
     )

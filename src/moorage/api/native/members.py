@@ -84,12 +84,11 @@ def remove(call: Call) -> Reply:
         call.path["id"],
         reading.member_name(call.path["name"]),
         keep_resources=call.flag("keep_resources"),
-        dry_run=call.dry_run,
     )
     violations = violations_view(call, left.violations)
     refusal = left.refusal or UNSET
     return Reply(
-        wire.OneRemoved(wire.Removed(str(left.name), left.freed, violations, left.dry_run, refusal))
+        wire.OneRemoved(wire.Removed(str(left.name), left.freed, violations, call.dry_run, refusal))
     )
 
 
@@ -102,19 +101,17 @@ def _describe(call: Call, body: MemberBody) -> Reply:
             None if body.decide is None else reading.decision_options(call, body.decide),
         ),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     decision = (
         UNSET
         if made.decision is None
         else decision_view(
-            call, made.decision, made.ensemble, call.env.store.snapshot(), dry_run=made.dry_run
+            call, made.decision, made.ensemble, call.env.store.snapshot(), dry_run=call.dry_run
         )
     )
     view = ensemble_view(call, made.ensemble)
     return call.made(
-        wire.Added(ensemble=view, decision=decision, dry_run=made.dry_run),
-        dry_run=made.dry_run,
+        wire.Added(ensemble=view, decision=decision, dry_run=call.dry_run),
         generation=made.ensemble.generation,
     )
 
@@ -127,7 +124,6 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
         call.path["id"],
         JoinRequest(body.name, server_id, reject=body.on_violation == "reject"),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     snapshot = call.env.store.snapshot()
     return call.made(
@@ -142,9 +138,8 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
             ),
             violations=violations_view(call, joined.violations),
             diff=differences(joined.diff),
-            dry_run=joined.dry_run,
+            dry_run=call.dry_run,
         ),
-        dry_run=joined.dry_run,
         generation=joined.ensemble.generation,
     )
 

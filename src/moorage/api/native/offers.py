@@ -35,7 +35,6 @@ def create(call: Call) -> Reply:
         create_offers,
         offer_request(call, body),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     return call.made(
         wire.Offers(
@@ -43,10 +42,9 @@ def create(call: Call) -> Reply:
             offers_links=[],
             computed_at=format_instant(offered.computed_at),
             revision=offered.revision,
-            dry_run=offered.dry_run,
+            dry_run=call.dry_run,
             barred=[_barred(one) for one in offered.barred],
         ),
-        dry_run=offered.dry_run,
     )
 
 
@@ -85,7 +83,6 @@ def accept(call: Call) -> Reply:
         accept_offer,
         call.path["id"],
         acceptance_terms(call.body.lease, any_priority=call.may(reading.PRIORITY)),
-        dry_run=call.dry_run,
     )
     return leases.granted_reply(call, granted, created=True)
 

@@ -43,7 +43,6 @@ def create(call: Call) -> Reply:
         create_series,
         series_request(call, body),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     return _made(call, made, created=True)
 
@@ -80,7 +79,6 @@ def rename(call: Call) -> Reply:
         call.path["id"],
         body.name,
         call.expected(body.generation),
-        dry_run=call.dry_run,
     )
     return _made(call, made)
 
@@ -93,7 +91,6 @@ def extend(call: Call) -> Reply:
         call.path["id"],
         Extension(_extent(body), body.as_many_as_fit, call.may(reading.PRIORITY)),
         call.expected(body.generation),
-        dry_run=call.dry_run,
     )
     return _made(call, made)
 
@@ -195,7 +192,7 @@ def _number(call: Call, name: str) -> int | None:
 
 
 def _made(call: Call, made: SeriesResult, *, created: bool = False) -> Reply:
-    series, dry = made.series, made.dry_run
+    series, dry = made.series, call.dry_run
     counts = Counter(one.state for one in made.leases)
     occurrences = [_occurrence(one, dry_run=dry and created) for one in made.leases]
     return call.made(
@@ -205,7 +202,6 @@ def _made(call: Call, made: SeriesResult, *, created: bool = False) -> Reply:
             computed_at=format_instant(made.snapshot.taken_at),
             revision=made.snapshot.revision,
         ),
-        dry_run=dry,
         generation=series.generation,
         location=f"series/{series.id}" if created else None,
     )

@@ -46,9 +46,7 @@ def show(call: Call) -> Reply:
 
 def put(call: Call) -> Reply:
     """PUT: all that a server offers."""
-    found = call.perform(
-        put_server_provider, _server(call), _offer(call.body.server_provider), dry_run=call.dry_run
-    )
+    found = call.perform(put_server_provider, _server(call), _offer(call.body.server_provider))
     return Reply(wire.OneServerProvider(_view(found), dry_run=call.dry_run))
 
 

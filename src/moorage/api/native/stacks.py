@@ -35,7 +35,7 @@ def put(call: Call) -> Reply:
         body.servers,
         None if body.decide is None else reading.decision_options(call, body.decide),
     )
-    return _reply(call, stack.id, call.perform(put_stack, stack, dry_run=call.dry_run))
+    return _reply(call, stack.id, call.perform(put_stack, stack))
 
 
 def show(call: Call) -> Reply:
@@ -54,7 +54,7 @@ def _reply(call: Call, stack_id: str, found: StackResult) -> Reply:
     decision = (
         None
         if ensemble is None
-        else decision_or_none(call, ensemble, found.decision, dry_run=found.dry_run)
+        else decision_or_none(call, ensemble, found.decision, dry_run=call.dry_run)
     )
     view = wire.Stack(
         id=stack_id,
@@ -65,9 +65,9 @@ def _reply(call: Call, stack_id: str, found: StackResult) -> Reply:
         notes=list(found.notes),
         max_additional={} if decision is None else decision.max_additional,
         changed=found.changed,
-        dry_run=found.dry_run,
+        dry_run=call.dry_run,
     )
     return Reply(
         wire.OneStack(view),
-        generation=None if ensemble is None or found.dry_run else ensemble.generation,
+        generation=None if ensemble is None or call.dry_run else ensemble.generation,
     )

@@ -88,7 +88,6 @@ def create_instance(call: Call) -> Reply:
         instantiate(call.env.store, call.caller, call.path["id"], body.parameters, body.name),
         None if body.decide is None else reading.decision_options(call, body.decide),
         reading.identity(call, body, body.id),
-        dry_run=call.dry_run,
     )
     return ensembles.made(call, made, location=True)
 
@@ -96,7 +95,6 @@ def create_instance(call: Call) -> Reply:
 def _made(call: Call, template: Template) -> Reply:
     return call.made(
         wire.OneTemplate(_view(call, template), dry_run=call.dry_run),
-        dry_run=call.dry_run,
         location=f"templates/{template.id}",
     )
 

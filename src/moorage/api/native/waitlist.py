@@ -84,7 +84,7 @@ def wait_of(body: LeaseBody) -> WaitRequest | None:
 def entered_reply(call: Call, entered: ListedEntry) -> Reply:
     """The reply to a lease that waits."""
     view = entry_view(call, entered)
-    if entered.dry_run:
+    if call.dry_run:
         return Reply(wire.OneWaitlistEntry(view, dry_run=True), status=ACCEPTED)
     return Reply(
         wire.OneWaitlistEntry(view),
@@ -100,7 +100,7 @@ def entry_view(call: Call, one: ListedEntry) -> wire.WaitlistEntry:
     state = entry.state_at(one.now)
     granted, waits = state is EntryState.GRANTED, state is EntryState.WAITING
     estimate = entry.estimate if waits else None
-    links = [] if one.dry_run else [call.link("self", "waitlist", entry.id)]
+    links = [] if call.dry_run else [call.link("self", "waitlist", entry.id)]
     if granted:
         links.append(call.link("lease", "leases", entry.id))
     if entry.explanation is not None:

@@ -279,3 +279,5 @@ class Committed:
     """When the newest was made of the traits that it gave to providers; None for none."""
     serials: Mapping[str, int] = field(default_factory=_none)
     """Of each lease that it made, by its id: see `Lease.serial`."""
+    written: bool = True
+    """Whether the ledger has it; False in a dry run."""

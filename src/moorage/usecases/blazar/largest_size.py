@@ -30,7 +30,7 @@ class GrantsSize(Protocol):
     """Grants a lease, or its change, in one size."""
 
     def __call__(
-        self, number: int, identity: RequestIdentity, *, unexplained: bool, dry_run: bool
+        self, env: UseCaseEnvironment, number: int, identity: RequestIdentity, *, unexplained: bool
     ) -> LeaseResult:
         """Grant the size with this number, from 0.
 
@@ -49,18 +49,15 @@ class LeaseSizes:
 
 
 def new_lease_sizes(
-    env: UseCaseEnvironment,
-    caller: Caller,
-    count: int,
-    request_at: Callable[[int], LeaseRequest],
+    caller: Caller, count: int, request_at: Callable[[int], LeaseRequest]
 ) -> LeaseSizes:
     """The sizes of a new lease; `request_at` returns the request for a size, by its number."""
 
     def grant(
-        number: int, identity: RequestIdentity, *, unexplained: bool, dry_run: bool
+        env: UseCaseEnvironment, number: int, identity: RequestIdentity, *, unexplained: bool
     ) -> LeaseResult:
         request = replace(request_at(number), unexplained=unexplained)
-        return create_lease(env, caller, request, identity, dry_run=dry_run)
+        return create_lease(env, caller, request, identity)
 
     return LeaseSizes(count, grant)
 
@@ -70,7 +67,6 @@ def grant_largest(
     choice: LeaseSizes,
     id_: Callable[[], str],
     *,
-    dry_run: bool = False,
     explained: bool = True,
 ) -> LeaseResult:
     """Grant the largest size of a lease, or of its change, that fits.
@@ -87,35 +83,40 @@ def grant_largest(
             size.
     """
     with deadline.within(env.stopwatch, env.limits.time_limit / SECOND):
-        return _Search(choice, id_, dry_run, explained).granted()
+        return _Search(env, choice, id_, explained).granted()
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The search for the largest size that fits."""
 
+    env: UseCaseEnvironment
     choice: LeaseSizes
     id_: Callable[[], str]
-    dry_run: bool
     explained: bool
+
+    @property
+    def trying(self) -> UseCaseEnvironment:
+        """The environment of one try, which writes no lease."""
+        return self.env.in_dry_run(explained=self.explained)
 
     def granted(self) -> LeaseResult:
         last = self.choice.count - 1
         if not last:
-            return self._least(dry_run=self.dry_run)
-        found = self._tried(0, dry_run=self.dry_run)
+            return self._least()
+        found = self._tried(self.env, 0)
         small = 0
         while found is None:
             # Size `small` does not fit; the boundary is searched again if capacity was taken
             # meanwhile.
             if small == last - 1:
-                return self._least(dry_run=self.dry_run)
-            self._least(dry_run=True)
+                return self._least()
+            self._grant(self.trying, last)
             small = self._boundary(small, last)
             with deadline.at_least(deadline.COMMITTING):
                 if small == last:
-                    return self._least(dry_run=self.dry_run)
-                found = self._tried(small, dry_run=self.dry_run)
+                    return self._least()
+                found = self._tried(self.env, small)
         return found
 
     def _boundary(self, refused: int, fits: int) -> int:
@@ -123,7 +124,7 @@ class _Search:
         while fits - refused > 1:
             middle = (refused + fits) // 2
             try:
-                found = self._tried(middle, dry_run=True)
+                found = self._tried(self.trying, middle)
             except Busy:
                 break
             if found is None:
@@ -132,27 +133,27 @@ class _Search:
                 fits = middle
         return fits
 
-    def _tried(self, number: int, *, dry_run: bool) -> LeaseResult | None:
+    def _tried(self, env: UseCaseEnvironment, number: int) -> LeaseResult | None:
         """A lease of one size, or None if it does not fit; there is no explanation."""
         try:
-            with deadline.anew():
-                return self.choice.grant(
-                    number, self._identity(), unexplained=True, dry_run=dry_run
-                )
+            return self._grant(env, number, unexplained=True)
         except Infeasible:
             return None
 
-    def _least(self, *, dry_run: bool) -> LeaseResult:
+    def _least(self) -> LeaseResult:
         """A lease of the smallest size.
 
         Raises:
             Infeasible: the smallest size does not fit.
         """
-        if not (dry_run or self.explained):
-            self._least(dry_run=True)  # a refusal that is written leaves its explanation
         last = self.choice.count - 1
-        with deadline.anew():
-            return self.choice.grant(last, self._identity(), unexplained=False, dry_run=dry_run)
+        if not self.explained:
+            self._grant(self.trying, last)  # a refusal that is written leaves its explanation
+        return self._grant(self.env, last)
 
-    def _identity(self) -> RequestIdentity:
-        return RequestIdentity(self.id_(), explained=self.explained)
+    def _grant(
+        self, env: UseCaseEnvironment, number: int, *, unexplained: bool = False
+    ) -> LeaseResult:
+        with deadline.anew():
+            identity = RequestIdentity(self.id_())
+            return self.choice.grant(env, number, identity, unexplained=unexplained)

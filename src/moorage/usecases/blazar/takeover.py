@@ -231,19 +231,13 @@ def foreseeable_refusals(
         if lacking.hosts or lacking.addresses:
             break
         try:
-            grant(env, lease, offered, dry_run=True)
+            grant(env.in_dry_run(), lease, offered)
         except MoorageError as error:
             found.append(NotTakenOver(LEASE, lease.id, lease.name, error.message))
     return tuple(found)
 
 
-def grant(
-    env: UseCaseEnvironment,
-    lease: GrantedLease,
-    offered: OfferedResources,
-    *,
-    dry_run: bool = False,
-) -> None:
+def grant(env: UseCaseEnvironment, lease: GrantedLease, offered: OfferedResources) -> None:
     """Grant a lease that another service granted, to its owner and under its ids.
 
     Raises:
@@ -257,9 +251,9 @@ def grant(
         text(getattr(lease, field_name), field_name)
     owner = Caller(lease.user_id, lease.project_id)
     count, request_at = sized_requests(lease, offered, env.store.snapshot())
-    sizes = new_lease_sizes(env, owner, count, request_at)
+    sizes = new_lease_sizes(owner, count, request_at)
     # No explanation: a written refusal would store another one at each try.
-    grant_largest(env, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
+    grant_largest(env, sizes, lambda: kept_id(lease.id), explained=False)
 
 
 def _in_order(leases: Iterable[GrantedLease], now: Instant) -> Sequence[GrantedLease]:

@@ -97,9 +97,7 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ),
     )
     try:
-        decide_proposal(
-            env, proposal, options_like(decision), RequestIdentity(env.ids.uuid()), dry_run=False
-        )
+        decide_proposal(env, proposal, options_like(decision), RequestIdentity(env.ids.uuid()))
     except Infeasible as error:
         why = f"there is no other place: {error.message}{to_see_places(ensemble.name)}"
         return finish(env.store, effect, why)

@@ -279,8 +279,6 @@ def fail_and_redecide(
     caller: Caller,
     claim_id: str,
     reason: str = "",
-    *,
-    dry_run: bool = False,
 ) -> ClaimOutcome:
     """Record that the build failed, and place the member on another host; no other member moves.
 
@@ -294,15 +292,11 @@ def fail_and_redecide(
             project than the ensemble.
         Infeasible: there is no other place; the claim is still building.
     """
-    return run_decision(
-        env,
-        lambda: _fail_and_redecide(env, caller, claim_id, reason, dry_run=dry_run),
-        dry_run=dry_run,
-    )
+    return run_decision(env, lambda: _fail_and_redecide(env, caller, claim_id, reason))
 
 
 def _fail_and_redecide(
-    env: UseCaseEnvironment, caller: Caller, claim_id: str, reason: str, *, dry_run: bool
+    env: UseCaseEnvironment, caller: Caller, claim_id: str, reason: str
 ) -> DecisionFlow[ClaimOutcome]:
     own_claim(env.store, caller, claim_id)
     claim, ensemble = claim_and_ensemble(env.store, claim_id)
@@ -340,8 +334,7 @@ def _fail_and_redecide(
     settled = yield DecisionRequest(
         proposal, options_like(decision), RequestIdentity(env.ids.uuid())
     )
-    ended = failed if dry_run else env.store.claim(claim.id)
-    return ClaimOutcome(ended, settled)
+    return ClaimOutcome(env.store.claim(claim.id), settled)
 
 
 def _failed(claim: Claim, now: Instant, reason: str) -> Claim:

@@ -36,7 +36,7 @@ from moorage.usecases.waitlist_turn import turn_of_stay, turn_of_window
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
-    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.leases import Lease
     from moorage.engine.state.snapshot import Snapshot
@@ -53,8 +53,6 @@ def claim_or_redecide(
     decision_id: str,
     second: SecondDescription,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> ClaimResult:
     """Claim a place; if the server request differs from the role, place the member again first.
 
@@ -70,11 +68,7 @@ def claim_or_redecide(
     try:
         return claim(env, caller, decision_id, second, identity)
     except DescriptionMismatch:
-        return run_decision(
-            env,
-            lambda: _redecide(env, caller, decision_id, second, identity, dry_run=dry_run),
-            dry_run=dry_run,
-        )
+        return run_decision(env, lambda: _redecide(env, caller, decision_id, second, identity))
 
 
 def _redecide(
@@ -83,8 +77,6 @@ def _redecide(
     decision_id: str,
     second: SecondDescription,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> DecisionFlow[ClaimResult]:
     decision = seen_decision(env.store, caller, decision_id)
     ensemble = env.store.ensemble(decision.ensemble_id)
@@ -96,16 +88,15 @@ def _redecide(
     requested = read_server_request(env.store, second.server, role, env.limits.nova)
     comparison = compare(role, requested, frozenset())
     lifetime = claim_within(env.limits, second.lifetime)
-    made: list[Claim] = []
     check_lease_active(env.store, decision, snapshot.taken_at)
     carried = continuation_of(env, decision)
 
     def further_changes(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
-        made[:] = [new_claim(ensemble, fresh, second, comparison, identity, life)]
+        made = new_claim(ensemble, fresh, second, comparison, identity, life)
         if role.is_slice:
-            made[0] = of_slice(made[0], fresh.places[second.member])
-        return (PutClaim(made[0], None), *carried.further_changes(fresh))
+            made = of_slice(made, fresh.places[second.member])
+        return (PutClaim(made, None), *carried.further_changes(fresh))
 
     roles = _roles(ensemble, role, requested)
     proposal = Proposal(
@@ -123,9 +114,7 @@ def _redecide(
     settled = yield DecisionRequest(
         proposal, options_like(decision), RequestIdentity(env.ids.uuid())
     )
-    if dry_run:
-        further_changes(settled.decision)
-    taken = made[0] if dry_run else env.store.claim(identity.id)
+    taken = env.store.claim(identity.id)
     return ClaimResult(taken, settled.ensemble, _accepted(comparison), settled)
 
 

@@ -15,7 +15,6 @@ from moorage.usecases.decide.decision import (
     check_held_quota,
     decision_for,
     held_quota_conditions,
-    members_placed,
 )
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.reliance import reliance
@@ -26,7 +25,7 @@ from moorage.usecases.decide.writes import current_decision, decision_changes
 from moorage.usecases.shared.limits import with_explanation_within
 
 if TYPE_CHECKING:
-    from moorage.domain.changes import Change, Changeset
+    from moorage.domain.changes import Changeset
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.errors import (
@@ -57,10 +56,8 @@ class Attempt:
 
     observation: Observation
     result: SearchResult
-    decision: Decision | None = None
-    """None: no placement meets the request."""
     changeset: Changeset | None = None
-    """The changeset to commit; None for a dry run, or without a placement."""
+    """The changeset to commit; None: no placement meets the request."""
 
 
 @dataclass(eq=False)
@@ -73,7 +70,6 @@ class AttemptMaker:
     identity: RequestIdentity
     hold: Duration
     time_limit: Duration
-    dry_run: bool
     progress: search_progress.Listener | None = None
     """Hears of the progress of searches, unless all other writers wait for them."""
 
@@ -99,7 +95,7 @@ class AttemptMaker:
         before = None if new else current_decision(store, proposal.ensemble)
         _check_lease(env, proposal, before)
         snapshot = store.snapshot()
-        if not self.dry_run and not proposal.hooks.waitlist_gate(snapshot, detect_only=alone):
+        if not proposal.hooks.waitlist_gate(snapshot, detect_only=alone):
             return None
         member_places = locate_members(snapshot, proposal.ensemble)
         if self._observation is None:
@@ -117,17 +113,16 @@ class AttemptMaker:
         check_transition(snapshot, proposal.ensemble, result.placement)
         answer = DecisionBasis(snapshot, member_places, result.placement, before, result)
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
-        if self.dry_run:
-            if proposal.promise is None:
-                placed = members_placed(result.placement.built.request)
-                check_held_quota(env, proposal.ensemble, placed, member_places)
-            return Attempt(observation, result, decision)
         changeset = replace(
             _relying(answer),
-            changes=self._changes(decision, answer),
+            changes=(
+                *decision_changes(env, proposal, decision, answer),
+                *held_quota_conditions(env, decision, proposal.ensemble, answer),
+                *env.strategies.restore(env, proposal, decision, answer),
+            ),
             exclusive_revision=snapshot.exclusive_revision,
         )
-        return Attempt(observation, result, decision, changeset)
+        return Attempt(observation, result, changeset)
 
     def _check_quota(self, member_places: MemberPlaces) -> None:
         """Check the held places before anything is searched for, of requests of clients only.
@@ -167,28 +162,17 @@ class AttemptMaker:
             self.identity,
             attempt.result,
             attempt.observation,
-            dry_run=self.dry_run,
         )
 
     def unanswered(self, busy: Busy) -> Busy:
         """The error of a request without an answer; if time ran out, the client is told that."""
         if not (isinstance(busy, TimeExpired) and self.proposal.hooks.reader.client_reads):
             return busy
-        return self.env.strategies.undecided(
-            self.env, self.proposal, self.identity, self._plan.unsolved, dry_run=self.dry_run
-        )
+        return self.env.strategies.undecided(self.env, self.proposal, self._plan.unsolved)
 
     def _hurried(self) -> DecideEnvironment:
         """The environment with a time limit of `MOMENT` for auxiliary searches."""
         return replace(self.env, limits=replace(self.env.limits, time_limit=MOMENT))
-
-    def _changes(self, decision: Decision, answer: DecisionBasis) -> tuple[Change, ...]:
-        env, proposal = self.env, self.proposal
-        return (
-            *decision_changes(env, proposal, decision, answer),
-            *held_quota_conditions(env, decision, proposal.ensemble, answer),
-            *env.strategies.restore(env, proposal, decision, answer),
-        )
 
 
 def _is_freed(owner: Ensemble, proposal: Proposal) -> bool:

@@ -58,7 +58,7 @@ class RestoresEnds(Protocol):
 class ExplainsRefusal(Protocol):
     """Makes the error of a request that no strategy can place."""
 
-    def __call__(  # noqa: PLR0913 - the request, its result and the environment
+    def __call__(
         self,
         env: DecideEnvironment,
         proposal: Proposal,
@@ -66,8 +66,6 @@ class ExplainsRefusal(Protocol):
         identity: RequestIdentity,
         result: SearchResult,
         observation: Observation,
-        *,
-        dry_run: bool,
     ) -> Infeasible:
         """The error, with the reasons; they are stored if a client may read them later."""
 
@@ -79,10 +77,7 @@ class TellsUndecided(Protocol):
         self,
         env: DecideEnvironment,
         proposal: Proposal,
-        identity: RequestIdentity,
         unsolved: SearchResult | None,
-        *,
-        dry_run: bool,
     ) -> Undecided:
         """The error, with an explanation; `unsolved` is its problem, if it was stated."""
 

@@ -64,12 +64,13 @@ EXPLAINING: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DecisionResult:
-    """A decision, with the ensemble it is about; with `dry_run` nothing was written."""
+    """A decision, with the ensemble it is about."""
 
     decision: Decision
     ensemble: Ensemble
     snapshot: Snapshot
-    dry_run: bool = False
+    written: bool = True
+    """See `Committed`."""
     concessions: tuple[Concession, ...] = ()
     """What other leases and servers give up for the decision."""
     serials: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -118,7 +119,6 @@ def run_decision(
     env: DecideEnvironment,
     read: Callable[[], DecisionFlow[T]],
     *,
-    dry_run: bool,
     must_know: Callable[[ConcurrentUpdate], bool] = lambda error: False,  # noqa: ARG005 - nothing
 ) -> T:
     """Run a use case's decision: read, decide and commit, retried after conflicts.
@@ -138,8 +138,8 @@ def run_decision(
     whether a conflict on what was read is raised instead of reading again.
 
     Raises:
-        Infeasible: no placement meets the request; the explanation is stored, unless this is a dry
-            run, or no client reads it.
+        Infeasible: no placement meets the request; the explanation is stored, unless no client
+            reads it.
         InvalidDescription: `max_additional` names no role, or the stay has ended.
         LimitExceeded: the hold, or the project's held places.
         QuotaExceeded: the priority, or the held places.
@@ -152,7 +152,7 @@ def run_decision(
         WrongState: the ensemble's places belong to a lease, and the proposal is not that lease's.
     """
     with ExitStack() as deadlines:
-        return _Loop(env, read, must_know, dry_run, deadlines).run()
+        return _Loop(env, read, must_know, deadlines).run()
 
 
 def decide_proposal(
@@ -160,8 +160,6 @@ def decide_proposal(
     proposal: Proposal,
     options: DecisionOptions,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> DecisionResult:
     """Decide a proposal without reading again after conflicts on it; see `run_decision`.
 
@@ -173,7 +171,7 @@ def decide_proposal(
     def read() -> DecisionFlow[DecisionResult]:
         return (yield DecisionRequest(proposal, options, identity))
 
-    return run_decision(env, read, dry_run=dry_run, must_know=lambda _: True)
+    return run_decision(env, read, must_know=lambda _: True)
 
 
 class _Answered(Exception):
@@ -206,13 +204,11 @@ class _Loop(Generic[T]):
         env: DecideEnvironment,
         read: Callable[[], DecisionFlow[T]],
         must_know: Callable[[ConcurrentUpdate], bool],
-        dry_run: bool,  # noqa: FBT001 - handed on
         deadlines: ExitStack,
     ) -> None:
         self._env = env
         self._read = read
         self._must_know = must_know
-        self._dry_run = dry_run
         self._deadlines = deadlines
         self._budget = RetryBudget(env, env.limits.time_limit)
         self._limited = False
@@ -256,7 +252,7 @@ class _Loop(Generic[T]):
             self._deadlines.enter_context(deadline.within(env.stopwatch, time_limit / SECOND))
             self._deadlines.enter_context(deadline.leaving(writing))
             self._budget.limit = time_limit
-            if proposal.hooks.reader.client_reads and not self._dry_run:
+            if proposal.hooks.reader.client_reads:
                 self._progress = ProgressEvents(env, proposal, time_limit)
         return AttemptMaker(
             env,
@@ -265,7 +261,6 @@ class _Loop(Generic[T]):
             request.identity,
             hold,
             time_limit,
-            self._dry_run,
             None if self._progress is None else self._progress.hear,
         )
 
@@ -286,8 +281,8 @@ class _Loop(Generic[T]):
             if attempt is None:
                 self._alone = False
                 return None
-            if attempt.decision is not None:
-                return _settled(maker, attempt, attempt.decision, done)
+            if attempt.changeset is not None and done is not None:
+                return _settled(maker, attempt, attempt.changeset, done)
             with deadline.allowing(maker.explaining), deadline.at_least(EXPLAINING):
                 problem = maker.refusal(attempt)
         try:
@@ -316,23 +311,16 @@ class _Loop(Generic[T]):
 
 
 def _settled(
-    maker: AttemptMaker, attempt: Attempt, decision: Decision, done: Committed | None
+    maker: AttemptMaker, attempt: Attempt, changeset: Changeset, done: Committed
 ) -> DecisionResult:
-    """The result of a committed attempt, with the decision as stored; or of a dry run."""
-    concessions = attempt.result.concessions
-    if attempt.changeset is None or done is None:
-        return DecisionResult(
-            decision,
-            maker.proposal.ensemble,
-            attempt.observation.snapshot,
-            dry_run=True,
-            concessions=concessions,
-        )
+    """The result of an attempt, with the decision as it was stored, or was to be."""
+    concessions, written = attempt.result.concessions, done.written
     return DecisionResult(
-        *_written(attempt.changeset.changes),
-        maker.env.store.snapshot(),
-        concessions=concessions,
-        serials=done.serials,
+        *_put(changeset.changes, written=written),
+        maker.env.store.snapshot() if written else attempt.observation.snapshot,
+        written,
+        concessions,
+        done.serials,
     )
 
 
@@ -361,14 +349,15 @@ def _alone(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
     return attempts[-1], done
 
 
-def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
-    """The new decision and its ensemble as stored by this changeset.
+def _put(changes: Sequence[Change], *, written: bool) -> tuple[Decision, Ensemble]:
+    """The new decision and its ensemble as stored by these changes, or as put if not `written`.
 
-    The changeset creates no other decision, and its last ensemble is the decision's.
+    They create no other decision, and their last ensemble is the decision's.
     """
     decisions = [one for one in changes if isinstance(one, PutDecision) and one.generation is None]
     ensembles = [one for one in changes if isinstance(one, PutEnsemble)]
-    return decisions[-1].stored, ensembles[-1].stored
+    decision, ensemble = decisions[-1], ensembles[-1]
+    return decision.decision, ensemble.stored if written else ensemble.ensemble
 
 
 def _check_roles(ensemble: Ensemble, options: DecisionOptions) -> None:

@@ -180,8 +180,6 @@ class RequestIdentity:
     digest: str = ""
     key: str | None = None
     """The idempotency key that the client sent as `id`; None: it sent none."""
-    explained: bool = False
-    """Whether the explanation of a refusal is stored even for a dry run."""
     within: RequestIdentity | None = None
     """The enclosing request, if the decision is a part of it."""
 

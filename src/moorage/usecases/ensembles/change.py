@@ -133,8 +133,6 @@ def change_ensemble(
     ensemble_id: str,
     change: ChangeRequest,
     options: DecisionOptions | None,
-    *,
-    dry_run: bool = False,
 ) -> EnsembleResult:
     """Change an ensemble.
 
@@ -160,11 +158,7 @@ def change_ensemble(
         ConsentMissing: another project has not accepted a role, and it would be decided.
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
     """
-    return run_decision(
-        env,
-        lambda: change_flow(env, caller, ensemble_id, change, options, dry_run=dry_run),
-        dry_run=dry_run,
-    )
+    return run_decision(env, lambda: change_flow(env, caller, ensemble_id, change, options))
 
 
 def change_flow(
@@ -173,8 +167,6 @@ def change_flow(
     ensemble_id: str,
     change: ChangeRequest,
     options: DecisionOptions | None,
-    *,
-    dry_run: bool,
 ) -> DecisionFlow[EnsembleResult]:
     """The decision flow of `change_ensemble`."""
     stored = own_ensemble(env.store, caller, ensemble_id)
@@ -237,13 +229,11 @@ def change_flow(
             proposal, options or DecisionOptions(), RequestIdentity(env.ids.uuid())
         )
         return EnsembleResult(
-            settled.ensemble, settled.decision, dry_run, settled.snapshot, keeping
+            settled.ensemble, settled.decision, settled.snapshot, settled.written, keeping
         )
-    if dry_run:
-        return EnsembleResult(changed, None, dry_run=True, to_resize=keeping)
     now = snapshot.taken_at
     gone = {one.name for one in stored.members} - {one.name for one in changed.members}
-    env.store.commit(
+    done = env.store.commit(
         Changeset(
             (
                 PutEnsemble(replace(changed, updated_at=now), stored.generation),
@@ -254,7 +244,9 @@ def change_flow(
             )
         )
     )
-    return EnsembleResult(env.store.ensemble(stored.id), None, to_resize=keeping)
+    return EnsembleResult(
+        env.store.ensemble(stored.id), None, written=done.written, to_resize=keeping
+    )
 
 
 def _selections(

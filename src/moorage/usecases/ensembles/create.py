@@ -53,9 +53,7 @@ _FIRST_HALF: Final = len("xxxxxxxx-xxxx-4xxx")
 """Characters of a UUID before its last two groups."""
 
 
-def check_feasible(
-    env: UseCaseEnvironment, ensemble: Ensemble, identity: RequestIdentity, *, dry_run: bool
-) -> None:
+def check_feasible(env: UseCaseEnvironment, ensemble: Ensemble, identity: RequestIdentity) -> None:
     """Refuse an ensemble that would not fit this fleet even if it were empty.
 
     Raises:
@@ -75,7 +73,7 @@ def check_feasible(
     empty = on_empty_hosts(built.request, built)
     if oracle.feasible(empty.problem) is False:
         why = explain_static(env, built, snapshot, seed=0, helps=NOW)
-        raise refusal(env, empty, why, identity, ensemble=ensemble, stored=not dry_run)
+        raise refusal(env, empty, why, identity, ensemble=ensemble)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +82,10 @@ class EnsembleResult:
 
     ensemble: Ensemble
     decision: Decision | None
-    dry_run: bool = False
     snapshot: Snapshot | None = None
     """That of the decision, if one was made; see `DecisionResult`."""
+    written: bool = True
+    """See `Committed`."""
     to_resize: tuple[MemberName, ...] = ()
     """Members whose servers keep the size that their role had before."""
 
@@ -97,8 +96,6 @@ def create_ensemble(
     description: EnsembleDescription,
     options: DecisionOptions | None,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> EnsembleResult:
     """Create an ensemble; if `options` are given, also place and hold it.
 
@@ -120,11 +117,11 @@ def create_ensemble(
         ensemble = described_ensemble(env, caller, description, identity)
         check_unique_name(env.store, ensemble)
         check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
-        return _store(env, caller, ensemble, options, identity, dry_run=dry_run)
+        return _store(env, caller, ensemble, options, identity)
 
     made_before = partial(_made_before, env, identity)
     races = (DuplicateName, Infeasible)
-    return answer_once(env, caller, identity, made_before, answer, races, dry_run=dry_run)
+    return answer_once(env, caller, identity, made_before, answer, races)
 
 
 def new_members(ids: Ids, names: Iterable[MemberName]) -> tuple[Member, ...]:
@@ -151,8 +148,6 @@ def _store(
     ensemble: Ensemble,
     options: DecisionOptions | None,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> EnsembleResult:
     conditions = (
         *unique_name_condition(ensemble),
@@ -162,13 +157,13 @@ def _store(
         check_consent(ensemble, stored=False)
         proposal = stay_proposal(env, caller, ensemble, None, options.until, conditions)
         own = RequestIdentity(env.ids.uuid(), within=identity)
-        settled = decide_proposal(env, proposal, options, own, dry_run=dry_run)
-        return EnsembleResult(settled.ensemble, settled.decision, dry_run, settled.snapshot)
-    check_feasible(env, ensemble, identity, dry_run=dry_run)
-    if dry_run:
-        return EnsembleResult(ensemble, None, dry_run=True)
-    env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions, *offers(env, ensemble))))
-    return EnsembleResult(env.store.ensemble(ensemble.id), None)
+        settled = decide_proposal(env, proposal, options, own)
+        return EnsembleResult(settled.ensemble, settled.decision, settled.snapshot, settled.written)
+    check_feasible(env, ensemble, identity)
+    done = env.store.commit(
+        Changeset((PutEnsemble(ensemble, None), *conditions, *offers(env, ensemble)))
+    )
+    return EnsembleResult(env.store.ensemble(ensemble.id), None, written=done.written)
 
 
 def stay_proposal(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible, Undecided
+from moorage.domain.errors import Busy, ConcurrentUpdate, DuplicateName, Infeasible, Undecided
 from moorage.domain.explain import Explanation
 from moorage.usecases.decide.loop import (
     DecisionFlow,
@@ -43,8 +43,6 @@ def decide_ensemble(
     ensemble_id: str,
     options: DecisionOptions,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> DecisionResult:
     """Decide an ensemble; members with a server or a building claim keep their places.
 
@@ -81,11 +79,11 @@ def decide_ensemble(
             now = current_decision(env.store, ensemble)
             return now is not None and (first is None or now.id != first.id)
 
-        return run_decision(env, attempt, dry_run=dry_run, must_know=decided_meanwhile)
+        return run_decision(env, attempt, must_know=decided_meanwhile)
 
     made_before = partial(_made_before, env, identity)
     races = (ConcurrentUpdate, DuplicateName, Infeasible)
-    return answer_once(env, caller, identity, made_before, answer, races, dry_run=dry_run)
+    return answer_once(env, caller, identity, made_before, answer, races)
 
 
 def _made_before(env: UseCaseEnvironment, identity: RequestIdentity) -> DecisionResult | None:
@@ -116,9 +114,9 @@ def judge_feasibility(
 
     Raises:
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
-        Busy: a queue is full.
+        Busy: a queue is full, or the explanation could not be stored.
     """
-    identity = RequestIdentity(env.ids.uuid(), explained=True)
+    identity = RequestIdentity(env.ids.uuid())
     ensemble = described_ensemble(env, caller, description, identity)
     proposal = Proposal(
         ensemble,
@@ -127,8 +125,11 @@ def judge_feasibility(
         hooks=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
     )
     try:
-        settled = decide_proposal(env, proposal, options, identity, dry_run=True)
+        tried = env.in_dry_run(explained=True)
+        settled = decide_proposal(tried, proposal, options, identity)
     except (Infeasible, Undecided) as error:
+        if not error.stored:
+            raise Busy("the explanation could not be stored; retry") from error
         found = error.explanation
         assert isinstance(found, Explanation)
         return FeasibilityResult(

@@ -79,7 +79,6 @@ class ExtendResult:
     members: tuple[MemberName, ...]
     from_headroom: int = 0
     """How many of the new members have a place that was held for them before."""
-    dry_run: bool = False
 
 
 def extend(
@@ -88,8 +87,6 @@ def extend(
     ensemble_id: str,
     extension: Extension,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> ExtendResult:
     """Decide and hold more members of one or several roles, all together.
 
@@ -117,7 +114,7 @@ def extend(
         if (made := made_before(ensemble, identity)) is not None:
             return _again(env, ensemble, made)
         try:
-            return (yield from _flow(env, caller, ensemble, asked, identity, dry_run=dry_run))
+            return (yield from _flow(env, caller, ensemble, asked, identity))
         except StaleGeneration as moved:
             # The caller did not give this generation: read the ensemble again.
             raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
@@ -128,7 +125,7 @@ def extend(
                 return _again(env, ensemble, made)
             raise
 
-    return run_decision(env, attempt, dry_run=dry_run)
+    return run_decision(env, attempt)
 
 
 def _again(env: UseCaseEnvironment, ensemble: Ensemble, made: SizeChange) -> ExtendResult:
@@ -142,8 +139,6 @@ def _flow(
     stored: Ensemble,
     extension: Extension,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> DecisionFlow[ExtendResult]:
     more = extension.counts.more(stored)
     for role in more:
@@ -151,7 +146,7 @@ def _flow(
     check_consent(stored)
     decision = current_decision(env.store, stored)
     if not any(more.values()):
-        return ExtendResult(stored, decision, (), dry_run=dry_run)
+        return ExtendResult(stored, decision, ())
     grown, spares = extended(env.ids, stored, more)
     known = {one.name for one in stored.members}
     fresh = [one for one in grown.members if one.name not in known]
@@ -188,9 +183,7 @@ def _flow(
     settled = yield DecisionRequest(
         proposal, replace(options, additional=additional), RequestIdentity(env.ids.uuid())
     )
-    return ExtendResult(
-        settled.ensemble, settled.decision, tuple(sorted(names)), len(spares), dry_run
-    )
+    return ExtendResult(settled.ensemble, settled.decision, tuple(sorted(names)), len(spares))
 
 
 def extended(
@@ -320,14 +313,15 @@ def _probe(
     counts: Mapping[str, int],
 ) -> Decision | None:
     """The decision about so many more members as it would be made; None if there is none."""
+    env = env.in_dry_run()
     asked = replace(extension, counts=RoleCounts(counts), explained=False)
     nobody = RequestIdentity(env.ids.uuid())
 
     def attempt() -> DecisionFlow[ExtendResult]:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
-        return (yield from _flow(env, caller, ensemble, asked, nobody, dry_run=True))
+        return (yield from _flow(env, caller, ensemble, asked, nobody))
 
     try:
-        return run_decision(env, attempt, dry_run=True).decision
+        return run_decision(env, attempt).decision
     except Infeasible:
         return None

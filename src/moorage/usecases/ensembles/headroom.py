@@ -60,7 +60,6 @@ class HeadroomResult:
     """An ensemble with the headroom that was set."""
 
     ensemble: Ensemble
-    dry_run: bool = False
 
 
 def set_headroom(
@@ -69,8 +68,6 @@ def set_headroom(
     ensemble_id: str,
     role: str,
     count: int,
-    *,
-    dry_run: bool = False,
 ) -> HeadroomResult:
     """Hold places for so many more members of a role, until that is set to another number.
 
@@ -90,9 +87,7 @@ def set_headroom(
     with deadline.within(env.stopwatch, env.limits.time_limit / SECOND):
         return retry(
             env,
-            lambda: _set(
-                env, caller, own_ensemble(env.store, caller, ensemble_id), role, count, dry_run
-            ),
+            lambda: _set(env, caller, own_ensemble(env.store, caller, ensemble_id), role, count),
         )
 
 
@@ -110,7 +105,6 @@ def _set(
     stored: Ensemble,
     role: str,
     count: int,
-    dry_run: bool,  # noqa: FBT001 - handed on
 ) -> HeadroomResult:
     if not any(one.name == role for one in stored.roles):
         raise InvalidDescription(f"no role {role}", path="role")
@@ -118,7 +112,7 @@ def _set(
     check_no_lease(env.store, stored)
     mine = [one for one in stored.headroom if one.name.role == role]
     if count <= len(mine):
-        return _smaller(env, stored, frozenset(one.uuid for one in mine[count:]), dry_run)
+        return _smaller(env, stored, frozenset(one.uuid for one in mine[count:]))
     counts = {**headroom_of(stored), role: count}
     grown, spares = extended(env.ids, stored, counts)
     fresh = frozenset(one.name for one in grown.members).difference(
@@ -132,10 +126,9 @@ def _set(
         remedy = to_place(stored.name, what="its members")
         raise WrongState(f"there is no headroom beside members without places{remedy}")
     options = DecisionOptions() if before is None else options_like(before)
-    if not dry_run:
-        turn_of_stay(env, grown, options.until).give_way()
+    turn_of_stay(env, grown, options.until).give_way()
     found = decide_proposal(
-        env,
+        env.in_dry_run(explained=True),
         Proposal(
             grown,
             stored.generation,
@@ -148,8 +141,7 @@ def _set(
             ),
         ),
         options,
-        RequestIdentity(env.ids.uuid(), explained=not dry_run),
-        dry_run=True,
+        RequestIdentity(env.ids.uuid()),
     )
     headroom = tuple(
         replace(one, choice=found.decision.places[one.name].choice)
@@ -157,8 +149,6 @@ def _set(
         if one.name in fresh
     )
     after = replace(stored, headroom=headroom, updated_at=found.snapshot.taken_at)
-    if dry_run:
-        return HeadroomResult(after, dry_run=True)
     env.store.commit(
         Changeset(
             (
@@ -175,17 +165,12 @@ def _set(
     return HeadroomResult(env.store.ensemble(stored.id))
 
 
-def _smaller(
-    env: UseCaseEnvironment,
-    stored: Ensemble,
-    gone: frozenset[str],
-    dry_run: bool,  # noqa: FBT001 - handed on
-) -> HeadroomResult:
+def _smaller(env: UseCaseEnvironment, stored: Ensemble, gone: frozenset[str]) -> HeadroomResult:
     """The headroom without these spares, whose places are free then."""
     rest = tuple(one for one in stored.headroom if one.uuid not in gone)
     after = replace(stored, headroom=rest)
-    if dry_run or not gone:
-        return HeadroomResult(after, dry_run)
+    if not gone:
+        return HeadroomResult(after)
     after = replace(after, updated_at=env.store.now())
     env.store.commit(Changeset((PutEnsemble(after, stored.generation), DropBookings(gone))))
     return HeadroomResult(env.store.ensemble(stored.id))

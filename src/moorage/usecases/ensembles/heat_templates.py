@@ -155,8 +155,8 @@ class TemplateRequest:
 class PlacedTemplate:
     """A compiled template, its ensemble and decision, and the template annotated with them.
 
-    After a dry run `template` is the given one, without annotations. `files` are its nested files:
-    name relative to the template -> content.
+    If nothing was written, `template` is the given one, without annotations. `files` are its nested
+    files: name relative to the template -> content.
     """
 
     compiled: CompiledTemplate
@@ -165,7 +165,6 @@ class PlacedTemplate:
     template: str
     files: Mapping[str, str]
     notes: tuple[str, ...]
-    dry_run: bool = False
 
 
 def place_template(
@@ -174,8 +173,6 @@ def place_template(
     request: TemplateRequest,
     options: DecisionOptions,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> PlacedTemplate:
     """Create an ensemble from a Heat template, decide it and hold the places.
 
@@ -199,16 +196,13 @@ def place_template(
                     compiled.description,
                     counting_growth(options, compiled),
                     identity,
-                    dry_run=dry_run,
                 )
         except InvalidDescription as error:
             raise compiled.with_location(error) from error
     assert made.decision is not None, "it was asked for"
-    ensemble = made.ensemble
-    if not dry_run:
-        ensemble = _with_headroom(env, caller, compiled, ensemble)
-    if dry_run:
-        return _unwritten(request.source, compiled, made.ensemble, made.decision, dry_run=True)
+    if not made.written:
+        return _unwritten(request.source, compiled, made.ensemble, made.decision)
+    ensemble = _with_headroom(env, caller, compiled, made.ensemble)
     with deadline.over():
         return _placed(env, request, compiled, emission, ensemble, made.decision)
 
@@ -347,14 +341,9 @@ def _placed(
 
 
 def _unwritten(
-    source: Source,
-    compiled: CompiledTemplate,
-    ensemble: Ensemble,
-    decision: Decision,
-    *,
-    dry_run: bool = False,
+    source: Source, compiled: CompiledTemplate, ensemble: Ensemble, decision: Decision
 ) -> PlacedTemplate:
     """The template as it came."""
     return PlacedTemplate(
-        compiled, ensemble, decision, source.template, source.files, compiled.notes, dry_run
+        compiled, ensemble, decision, source.template, source.files, compiled.notes
     )

@@ -78,8 +78,6 @@ def add_members(
     ensemble_id: str,
     adding: MemberAddition,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> EnsembleResult:
     """Add `count` members to a new role, or to a present one given by its name.
 
@@ -99,11 +97,7 @@ def add_members(
             return EnsembleResult(ensemble, current_decision(env.store, ensemble))
         change = _change(ensemble, adding.described, identity)
         try:
-            return (
-                yield from change_flow(
-                    env, caller, ensemble_id, change, adding.options, dry_run=dry_run
-                )
-            )
+            return (yield from change_flow(env, caller, ensemble_id, change, adding.options))
         except StaleGeneration as moved:
             # The caller did not give this generation: read the ensemble again.
             raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
@@ -114,7 +108,7 @@ def add_members(
                 return EnsembleResult(ensemble, current_decision(env.store, ensemble))
             raise
 
-    return run_decision(env, attempt, dry_run=dry_run)
+    return run_decision(env, attempt)
 
 
 def _change(
@@ -157,7 +151,6 @@ class JoinResult:
     ensemble: Ensemble
     violations: tuple[PolicyViolation, ...]
     diff: tuple[Mapping[str, object], ...] = ()
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +160,6 @@ class LeaveResult:
     name: MemberName
     freed: bool
     violations: tuple[PolicyViolation, ...]
-    dry_run: bool = False
     refusal: str = ""
     """Why no further change passes until the policies change; see `why_refused`."""
 
@@ -198,8 +190,6 @@ def join(
     ensemble_id: str,
     joining: JoinRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> JoinResult:
     """Add a running server as a member of a role; its place is its allocations.
 
@@ -222,7 +212,7 @@ def join(
         ensemble = own_ensemble(env.store, caller, ensemble_id)
         if already_added(ensemble, identity):
             return _joined_before(env, ensemble, joining)
-        return _join(env, caller, ensemble, joining, identity, dry_run=dry_run)
+        return _join(env, caller, ensemble, joining, identity)
 
     return retry(env, attempt)
 
@@ -240,8 +230,6 @@ def _join(
     ensemble: Ensemble,
     joining: JoinRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> JoinResult:
     role = next((one for one in ensemble.roles if one.name == joining.role), None)
     if role is None:
@@ -265,12 +253,10 @@ def _join(
     fresh = tuple(one for one in broken if one.required and one.policy not in before)
     if fresh and joining.reject:
         raise JoinBreaksPolicies(joining.server_id, fresh)
-    if not dry_run:
-        grown = replace(grown, updated_at=env.store.now())
-        named = reclaimed_name_condition(env.store, ensemble)
-        env.store.commit(Changeset((PutEnsemble(grown, ensemble.generation), *named)))
-        grown = env.store.ensemble(ensemble.id)
-    return JoinResult(member, grown, broken, size.diff, dry_run)
+    grown = replace(grown, updated_at=env.store.now())
+    named = reclaimed_name_condition(env.store, ensemble)
+    env.store.commit(Changeset((PutEnsemble(grown, ensemble.generation), *named)))
+    return JoinResult(member, env.store.ensemble(ensemble.id), broken, size.diff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +278,6 @@ def leave(
     name: MemberName,
     *,
     keep_resources: bool,
-    dry_run: bool = False,
 ) -> LeaveResult:
     """Remove a member. If it has a server, the server keeps its allocations.
 
@@ -324,13 +309,11 @@ def leave(
         freed = member_places.of(name) in {MemberStatus.HELD, MemberStatus.BUILDING}
         topology = snapshot.topology
         refusal = why_refused(topology, smaller) if not why_refused(topology, ensemble) else ""
-        result = LeaveResult(name, freed, broken, dry_run, refusal)
-        if not dry_run:
-            drop = DropBookings(frozenset({member.uuid}))
-            told = removed_member(ensemble, member, sorted({one.policy for one in broken}))
-            changes = (PutEnsemble(smaller, ensemble.generation), drop, *ended, PutEvent(told))
-            env.store.commit(Changeset(changes))
-        return result
+        drop = DropBookings(frozenset({member.uuid}))
+        told = removed_member(ensemble, member, sorted({one.policy for one in broken}))
+        changes = (PutEnsemble(smaller, ensemble.generation), drop, *ended, PutEvent(told))
+        env.store.commit(Changeset(changes))
+        return LeaveResult(name, freed, broken, refusal)
 
     return retry(env, attempt)
 

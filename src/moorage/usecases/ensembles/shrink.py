@@ -75,7 +75,6 @@ class ShrinkResult:
     decision: Decision | None
     gone: tuple[Member, ...]
     snapshot: Snapshot
-    dry_run: bool = False
 
 
 def shrink(
@@ -84,8 +83,6 @@ def shrink(
     ensemble_id: str,
     reduction: Reduction,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> ShrinkResult:
     """Take members out of one or several roles, all together.
 
@@ -112,19 +109,14 @@ def shrink(
                 made.members,
                 env.store.snapshot(),
             )
-        return _shrink(env, ensemble, reduction, identity, dry_run=dry_run)
+        return _shrink(env, ensemble, reduction, identity)
 
     with deadline.within(env.stopwatch, env.limits.time_limit / SECOND):
         return retry(env, attempt)
 
 
 def _shrink(
-    env: UseCaseEnvironment,
-    ensemble: Ensemble,
-    reduction: Reduction,
-    identity: RequestIdentity,
-    *,
-    dry_run: bool,
+    env: UseCaseEnvironment, ensemble: Ensemble, reduction: Reduction, identity: RequestIdentity
 ) -> ShrinkResult:
     check_no_lease(env.store, ensemble)
     now = env.store.now()
@@ -134,10 +126,8 @@ def _shrink(
     names = leaving_members(snapshot, ensemble, reduction)
     gone = tuple(one for one in ensemble.members if one.name in names)
     if not gone:
-        return ShrinkResult(ensemble, decision, (), snapshot, dry_run)
+        return ShrinkResult(ensemble, decision, (), snapshot)
     smaller = with_size_change(without_members(ensemble, set(names)), identity, gone)
-    if dry_run:
-        return ShrinkResult(smaller, decision, gone, snapshot, dry_run=True)
     env.store.commit(
         Changeset(
             (

@@ -102,7 +102,8 @@ class StackResult:
     notes: tuple[str, ...] = ()
     changed: bool = False
     """Whether the ensemble was changed, or decided."""
-    dry_run: bool = False
+    written: bool = True
+    """See `Committed`."""
 
     @property
     def keys(self) -> Mapping[MemberName, str]:
@@ -114,9 +115,7 @@ class StackResult:
         return {one.name: member_path(paths, one.name) for one in ensemble.members}
 
 
-def put_stack(
-    env: UseCaseEnvironment, caller: Caller, stack: StackRequest, *, dry_run: bool = False
-) -> StackResult:
+def put_stack(env: UseCaseEnvironment, caller: Caller, stack: StackRequest) -> StackResult:
     """Make a stack's ensemble equal to its template, decided and held.
 
     If nothing changed and every member has a place, nothing is decided; a hold that is given in
@@ -143,12 +142,10 @@ def put_stack(
         compiled = compile_template(stack.source, may_be_empty=True)
         deadline.check()
         try:
-            result = run_decision(
-                env, lambda: _flow(env, caller, stack, compiled, dry_run=dry_run), dry_run=dry_run
-            )
+            result = run_decision(env, lambda: _flow(env, caller, stack, compiled))
         except InvalidDescription as error:
             raise compiled.with_location(error) from error
-    if dry_run:
+    if not result.written:
         return result
     result = _with_headroom(env, caller, compiled, result)
     return result if result.changed else _renewed(env, caller, result, options)
@@ -195,34 +192,27 @@ def _stored(store: Store, caller: Caller, stack_id: str) -> Ensemble | None:
 
 
 def _flow(
-    env: UseCaseEnvironment,
-    caller: Caller,
-    stack: StackRequest,
-    compiled: CompiledTemplate,
-    *,
-    dry_run: bool,
+    env: UseCaseEnvironment, caller: Caller, stack: StackRequest, compiled: CompiledTemplate
 ) -> DecisionFlow[StackResult]:
     stored = _stored(env.store, caller, stack.id)
     if stored is None and not compiled.keys:
-        return StackResult(None, None, compiled.unplaced, compiled.notes, dry_run=dry_run)
+        return StackResult(None, None, compiled.unplaced, compiled.notes)
     snapshot = env.store.snapshot()
     described = ensemble_from_description(
         env, caller, compiled.description, RequestIdentity(stack.id)
     )
     update = stack_update(env, stored, described, compiled, stack.servers, snapshot)
     ensemble = update.ensemble
-    result = StackResult(
-        ensemble, None, compiled.unplaced, (*compiled.notes, *update.notes), dry_run=dry_run
-    )
+    result = StackResult(ensemble, None, compiled.unplaced, (*compiled.notes, *update.notes))
     check_size(env.limits, ensemble, stored)
     check_policies(snapshot.topology, ensemble)
     check_names(env, caller, snapshot, ensemble, () if stored is None else stored.policies)
     places = locate_members(snapshot, ensemble)
     decision = None if stored is None else current_decision(env.store, stored)
     if not update.differs and len(places.places) == len(ensemble.members):
-        return _as_it_is(env, result, update, decision, dry_run=dry_run)
+        return _as_it_is(env, result, update, decision)
     if not ensemble.members:
-        return _emptied(env, result, update, snapshot.taken_at, dry_run=dry_run)
+        return _emptied(env, result, update, snapshot.taken_at)
     options = counting_growth(stack.options or DecisionOptions(), compiled)
     if decision is not None:
         options = options_for_joining(options, decision, snapshot.taken_at)
@@ -238,7 +228,13 @@ def _flow(
             # Another request made it meanwhile: read it, and make it equal to this template.
             raise ConcurrentUpdate(taken.message, subject=stack.id) from taken
         raise
-    return replace(result, ensemble=settled.ensemble, decision=settled.decision, changed=True)
+    return replace(
+        result,
+        ensemble=settled.ensemble,
+        decision=settled.decision,
+        changed=True,
+        written=settled.written,
+    )
 
 
 def _proposal(
@@ -298,39 +294,33 @@ def _as_it_is(
     result: StackResult,
     update: StackUpdate,
     decision: Decision | None,
-    *,
-    dry_run: bool,
 ) -> StackResult:
     """Nothing to decide; what does not matter for places may still be written otherwise."""
     stored, ensemble = update.stored, update.ensemble
     assert stored is not None, "members of a new ensemble have no places"
     if ensemble == stored:
         return replace(result, decision=decision)
-    if not dry_run:
-        name = _name_condition(env.store, update)
-        written = replace(ensemble, updated_at=env.store.now())
-        free = DropBookings(update.freed)
-        env.store.commit(Changeset((PutEnsemble(written, stored.generation), free, *name)))
-        ensemble = env.store.ensemble(stored.id)
-    return replace(result, ensemble=ensemble, decision=decision, changed=True)
+    name = _name_condition(env.store, update)
+    put = PutEnsemble(replace(ensemble, updated_at=env.store.now()), stored.generation)
+    done = env.store.commit(Changeset((put, DropBookings(update.freed), *name)))
+    return replace(
+        result,
+        ensemble=env.store.ensemble(stored.id),
+        decision=decision,
+        changed=True,
+        written=done.written,
+    )
 
 
 def _emptied(
-    env: UseCaseEnvironment,
-    result: StackResult,
-    update: StackUpdate,
-    now: Instant,
-    *,
-    dry_run: bool,
+    env: UseCaseEnvironment, result: StackResult, update: StackUpdate, now: Instant
 ) -> StackResult:
     """The stack has no server any more: its ensemble stays, without members."""
     stored = update.stored
     assert stored is not None, "a new stack without servers has no ensemble"
     check_no_lease(env.store, stored)
-    if dry_run:
-        return replace(result, changed=True)
     gone = {one.name for one in stored.members}
-    env.store.commit(
+    done = env.store.commit(
         Changeset(
             (
                 PutEnsemble(replace(update.ensemble, updated_at=now), stored.generation),
@@ -341,7 +331,11 @@ def _emptied(
     )
     ensemble = env.store.ensemble(stored.id)
     return replace(
-        result, ensemble=ensemble, decision=current_decision(env.store, ensemble), changed=True
+        result,
+        ensemble=ensemble,
+        decision=current_decision(env.store, ensemble),
+        changed=True,
+        written=done.written,
     )
 
 

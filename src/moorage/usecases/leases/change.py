@@ -65,15 +65,13 @@ if TYPE_CHECKING:
 __all__ = ["LeaseChange", "LeaseResult", "change_lease"]
 
 
-def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how, called what
+def change_lease(
     env: UseCaseEnvironment,
     caller: Caller,
     lease_id: str,
     change: LeaseChange,
     generation: int | None,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> LeaseResult:
     """Change a lease; fields that are None keep their values.
 
@@ -97,9 +95,9 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     def attempt() -> DecisionFlow[LeaseResult]:
         lease = own_lease(env.store, caller, lease_id)
         check_generation(lease, generation)
-        return (yield from _change(env, caller, lease, change, identity, dry_run=dry_run))
+        return (yield from _change(env, caller, lease, change, identity))
 
-    return run_decision(env, attempt, dry_run=dry_run)
+    return run_decision(env, attempt)
 
 
 def _change(
@@ -108,8 +106,6 @@ def _change(
     lease: Lease,
     change: LeaseChange,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
     now = env.store.now()
     terms = _terms(env.limits, lease, change, now)
@@ -127,38 +123,27 @@ def _change(
         and change.restated is None
         and all(ensemble.count(role) == count for role, count in change.counts.items())
     ):
-        return _renamed(env, lease, renamed, ensemble, dry_run=dry_run)
+        return _renamed(env, lease, renamed, ensemble)
     if change.counts or change.restated:
         check_change(lease.state, Aspect.MEMBERS)
     state = lease_after(lease.state, LeaseStep.CHANGE)
-    return (
-        yield from _replaced(
-            env,
-            caller,
-            lease,
-            replace(renamed, terms=terms, state=state),
-            ensemble,
-            change,
-            identity=identity,
-            dry_run=dry_run,
-        )
-    )
+    after = replace(renamed, terms=terms, state=state)
+    return (yield from _replaced(env, caller, lease, after, ensemble, change, identity=identity))
 
 
 def _renamed(
-    env: UseCaseEnvironment, lease: Lease, renamed: Lease, ensemble: Ensemble, *, dry_run: bool
+    env: UseCaseEnvironment, lease: Lease, renamed: Lease, ensemble: Ensemble
 ) -> LeaseResult:
     """Write a change of name and annotations alone, which needs no decision."""
-    if not dry_run and renamed != replace(lease, updated_at=renamed.updated_at):
+    if renamed != replace(lease, updated_at=renamed.updated_at):
         env.store.commit(Changeset((PutLease(renamed, lease.generation),)))
     return LeaseResult(
-        lease=renamed if dry_run else env.store.lease(lease.id),
+        lease=env.store.lease(lease.id),
         decision=env.store.decision(lease.decision_id),
         ensemble=ensemble,
         snapshot=env.store.snapshot(),
         displaced=displaced_for(env.store, lease.id),
-        claims=() if dry_run else env.store.claims(decision_id=lease.decision_id),
-        dry_run=dry_run,
+        claims=env.store.claims(decision_id=lease.decision_id),
     )
 
 
@@ -192,7 +177,6 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     change: LeaseChange,
     *,
     identity: RequestIdentity,
-    dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
     """Decide a changed window or changed members jointly, and write the changed lease."""
     snapshot = env.store.snapshot()
@@ -250,15 +234,17 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     settled = yield DecisionRequest(
         proposal, options, RequestIdentity(env.ids.uuid(), within=identity)
     )
+    lease, displaced = after, settled.displaced
+    if settled.written:
+        lease, displaced = env.store.lease(before.id), displaced_for(env.store, before.id)
     return LeaseResult(
-        lease=after if dry_run else env.store.lease(before.id),
+        lease=lease,
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
-        displaced=settled.displaced if dry_run else displaced_for(env.store, before.id),
+        displaced=displaced,
         preempted=preempted_leases(settled.concessions),
-        claims=() if dry_run else env.store.claims(decision_id=settled.decision.id),
-        dry_run=dry_run,
+        claims=env.store.claims(decision_id=settled.decision.id),
     )
 
 

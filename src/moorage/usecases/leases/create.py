@@ -71,8 +71,6 @@ def create_lease(
     caller: Caller,
     request: LeaseRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> LeaseResult:
     """Grant a lease of a stored ensemble, or of a described one, which is created with it.
 
@@ -96,25 +94,19 @@ def create_lease(
         CheckRefused: the operator's check of leases refuses it.
         Busy: time ran out, there were too many conflicting commits, or the check did not answer.
     """
-    flow = partial(_create, env, caller, request, identity, dry_run=dry_run)
+    flow = partial(_create, env, caller, request, identity)
     return answer_once(
         env,
         caller,
         identity,
         partial(made_before, env.store, identity),
-        partial(run_decision, env, flow, dry_run=dry_run),
+        partial(run_decision, env, flow),
         (DuplicateName, Infeasible, WrongState),
-        dry_run=dry_run,
     )
 
 
 def _create(
-    env: UseCaseEnvironment,
-    caller: Caller,
-    request: LeaseRequest,
-    identity: RequestIdentity,
-    *,
-    dry_run: bool,
+    env: UseCaseEnvironment, caller: Caller, request: LeaseRequest, identity: RequestIdentity
 ) -> DecisionFlow[LeaseResult]:
     now = env.store.now()
     request = _renewed(env.store, request)
@@ -163,7 +155,7 @@ def _create(
     options = DecisionOptions(
         time_limit=request.time_limit, objective=request.objective, seed=request.seed
     )
-    own = RequestIdentity(env.ids.uuid(), explained=identity.explained, within=identity)
+    own = RequestIdentity(env.ids.uuid(), within=identity)
     settled = yield DecisionRequest(proposal, options, own)
     return LeaseResult(
         lease=replace(
@@ -174,7 +166,6 @@ def _create(
         snapshot=settled.snapshot,
         displaced=settled.displaced,
         preempted=preempted_leases(settled.concessions),
-        dry_run=dry_run,
     )
 
 

@@ -92,7 +92,7 @@ class LeaseChange:
 
 @dataclass(frozen=True, slots=True)
 class LeaseResult:
-    """A lease with its placement; with `dry_run` nothing was written."""
+    """A lease with its placement."""
 
     lease: Lease
     decision: Decision
@@ -102,5 +102,4 @@ class LeaseResult:
     preempted: tuple[PreemptedLease, ...] = ()
     """Leases that are preempted for this one."""
     claims: Sequence[Claim] = ()
-    """The claims of the decision; none if the decision is new or nothing was written."""
-    dry_run: bool = False
+    """The claims of the decision; none if the decision is new."""

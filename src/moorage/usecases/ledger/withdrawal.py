@@ -259,13 +259,7 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ),
     )
     try:
-        decide_proposal(
-            env,
-            proposal,
-            options_like(decision),
-            RequestIdentity(env.ids.uuid()),
-            dry_run=False,
-        )
+        decide_proposal(env, proposal, options_like(decision), RequestIdentity(env.ids.uuid()))
     except Infeasible as error:
         return finish(env.store, effect, f"there are no other places: {error.message}")
     return outcome

@@ -65,8 +65,6 @@ def accept_offer(
     caller: Caller,
     offer_id: str,
     accepted: AcceptanceTerms,
-    *,
-    dry_run: bool = False,
 ) -> LeaseResult:
     """Turn an offer into a lease with the same id, in one transaction.
 
@@ -89,11 +87,11 @@ def accept_offer(
         lease, offer = open_offer(env.store, caller, offer_id, now)
         acceptance = _Acceptance(env, caller, lease, offer, _terms(env, lease, accepted, now))
         try:
-            return (yield from acceptance.granted(accepted, dry_run=dry_run))
+            return (yield from acceptance.granted(accepted))
         except NotFound as gone:
             offer_lost(env.store, caller, offer_id, gone)
 
-    return run_decision(env, attempt, dry_run=dry_run)
+    return run_decision(env, attempt)
 
 
 def _terms(env: UseCaseEnvironment, lease: Lease, accepted: AcceptanceTerms, now: Instant) -> Terms:
@@ -126,7 +124,7 @@ class _Acceptance:
     offer: Offer
     terms: Terms
 
-    def granted(self, accepted: AcceptanceTerms, *, dry_run: bool) -> DecisionFlow[LeaseResult]:
+    def granted(self, accepted: AcceptanceTerms) -> DecisionFlow[LeaseResult]:
         """Decide and write the lease."""
         env, store = self.env, self.env.store
         kept = store.ensemble(self.lease.ensemble_id)
@@ -179,15 +177,12 @@ class _Acceptance:
         options = DecisionOptions(objective=held.objective, seed=held.solve.seed)
         settled = yield DecisionRequest(proposal, options, RequestIdentity(env.ids.uuid()))
         return LeaseResult(
-            lease=replace(taken, decision_id=settled.decision.id)
-            if dry_run
-            else store.lease(self.lease.id),
+            lease=store.lease(self.lease.id),
             decision=settled.decision,
             ensemble=settled.ensemble,
             snapshot=settled.snapshot,
-            displaced=settled.displaced if dry_run else displaced_for(store, self.lease.id),
+            displaced=displaced_for(store, self.lease.id) if settled.written else settled.displaced,
             preempted=preempted_leases(settled.concessions),
-            dry_run=dry_run,
         )
 
     def _turn(self, ensemble: Ensemble) -> WaitlistGate:

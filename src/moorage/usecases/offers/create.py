@@ -76,8 +76,6 @@ def create_offers(
     caller: Caller,
     request: OfferRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> OfferResult:
     """Look for windows in a range of starts, and hold the places of each until it expires.
 
@@ -101,9 +99,8 @@ def create_offers(
         caller,
         identity,
         partial(_made_before, env.store, identity),
-        lambda: _OfferSearch(env, caller, request, identity, dry_run=dry_run).offers(),
+        lambda: _OfferSearch(env, caller, request, identity).offers(),
         (DuplicateName,),
-        dry_run=dry_run,
     )
 
 
@@ -116,24 +113,22 @@ class _OfferSearch:
         caller: Caller,
         request: OfferRequest,
         identity: RequestIdentity,
-        *,
-        dry_run: bool,
     ) -> None:
         self._env = env
         self._caller = caller
         self._request = request
         self._identity = identity
-        self._dry_run = dry_run
         self._ensemble = _ensemble(env, caller, request)
         self._bounds = search_range(env, request, self._ensemble.project_id)
+        self._holding = True
+        """Whether the places of offers are held once they are found."""
         self._barred: list[QuotaBarredWindow] = []
         check_members(env.limits, self._ensemble)
 
     def offers(self) -> OfferResult:
         """Create the offers; at least one."""
         made: list[Lease] = []
-        if not self._dry_run:
-            self._give_way()
+        self._give_way()
         while len(made) < self._request.most:
             try:
                 check_offer_quota(self._env, self._ensemble)
@@ -145,15 +140,13 @@ class _OfferSearch:
             if found is None:
                 break
             made.append(found)
-            if self._dry_run:
-                # A dry run holds no places, so a second search could return the same places.
-                break
+            if not self._holding:
+                break  # nothing is held, so a second search could return the same places
         snapshot = self._env.store.snapshot()
         return OfferResult(
             tuple(made),
             snapshot.taken_at,
             snapshot.revision,
-            self._dry_run,
             barred=tuple(self._barred),
         )
 
@@ -179,7 +172,6 @@ class _OfferSearch:
                 return run_decision(
                     self._env,
                     partial(self._held, start, made, proved=proved),
-                    dry_run=self._dry_run,
                 )
             except Infeasible:
                 # A concurrent commit took the places, or displacement cannot make enough room.
@@ -208,7 +200,6 @@ class _OfferSearch:
             cleaning=self._request.cleaning,
             proved=proved,
             operator=self._caller.operator,
-            stored=not self._dry_run,
         )
 
     def _passes(self, refused: QuotaExceeded, start: Instant) -> Instant | None:
@@ -312,7 +303,8 @@ class _OfferSearch:
             time_limit=self._bounds.time_limit, objective=request.objective, seed=request.seed
         )
         settled = yield DecisionRequest(proposal, options, RequestIdentity(env.ids.uuid()))
-        return placed_lease(lease, settled.decision) if self._dry_run else env.store.lease(lease.id)
+        self._holding = settled.written
+        return env.store.lease(lease.id)
 
 
 def _named(request: str, number: int) -> str:

@@ -39,7 +39,6 @@ def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and
     cleaning: Duration,
     proved: bool,
     operator: bool,
-    stored: bool,
 ) -> Infeasible:
     """The error for a range without a window; of stage `static` if it fails on an empty fleet too.
 
@@ -50,7 +49,7 @@ def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and
     env = env.with_disclosure_for(operator=operator)
     built = window_request.problem_at(starts, starts.first, window_request.snapshot)
     if (never := _never(env, window_request, built)) is not None:
-        return refusal(env, built, never, identity, ensemble=window_request.ensemble, stored=stored)
+        return refusal(env, built, never, identity, ensemble=window_request.ensemble)
     why = explain_request(env, built, window_request.snapshot, seed=window_request.seed)
     otherwise = (
         None
@@ -70,7 +69,7 @@ def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and
         why = with_alternatives(
             env, why, window_request, built, otherwise, after, lead=lead, cleaning=cleaning
         )
-    return refusal(env, built, why, identity, ensemble=window_request.ensemble, stored=stored)
+    return refusal(env, built, why, identity, ensemble=window_request.ensemble)
 
 
 THEN: Final = "fits then"

@@ -158,11 +158,10 @@ class QuotaBarredWindow:
 
 @dataclass(frozen=True, slots=True)
 class OfferResult:
-    """The offers for a request, the earliest first; with `dry_run` nothing was written."""
+    """The offers for a request, the earliest first."""
 
     offers: tuple[Lease, ...]
     computed_at: Instant
     revision: int
-    dry_run: bool = False
     barred: tuple[QuotaBarredWindow, ...] = ()
     """Windows before or between the offers that the quota does not allow."""

@@ -51,23 +51,22 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is stored
+def refusal(
     env: Environment,
     built: BuiltProblem,
     explanation: Explanation,
     identity: RequestIdentity,
     *,
     ensemble: Ensemble,
-    stored: bool,
-    silent: bool = False,
+    stored: bool = True,
 ) -> Infeasible:
     """The error of a refused request, with its explanation.
 
     If `stored`, the explanation is committed with the request; else only the error has it, and so
-    it is where the ledger takes no writes now. An event reports it, unless `silent`.
+    it is where the ledger takes no writes now.
 
     Raises:
-        Busy: see `keep_explanation`.
+        Unavailable: see `keep_explanation`.
     """
     if stored:
         change = PutExplanation(
@@ -78,9 +77,9 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
             digest=identity.digest or None,
             keep=env.limits.explanations,
             asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
-            silent=silent,
         )
         stored = keep_explanation(env, change)
+    if stored:
         _log.info(
             "no placement for ensemble %s of project %s: stage %s, explanation %s",
             ensemble.id,
@@ -95,39 +94,35 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
 
 
 def keep_explanation(env: Environment, change: PutExplanation) -> bool:
-    """Store an explanation; False if others have the write lock for so long that it is not stored.
+    """Store an explanation; False in a dry run, or if others have the write lock for too long.
 
     An answer is worth more than its record.
 
     Raises:
-        Busy: the request only asked for an explanation.
         Unavailable: the ledger cannot be written.
     """
     try:
         with deadline.at_least(deadline.COMMITTING):
-            env.store.commit(Changeset((change,)))
+            return env.store.commit(Changeset((change,))).written
+    except Unavailable:
+        raise
     except Busy as busy:
-        if change.silent or isinstance(busy, Unavailable):
-            raise
         _log.warning("explanation %s is not stored: %s", change.explanation.id, busy)
         return False
-    return True
 
 
-def answer_once(  # noqa: PLR0913 - a request, and how it is answered
+def answer_once(
     env: Environment,
     caller: Caller,
     identity: RequestIdentity,
     made_before: Callable[[], T | None],
     answer: Callable[[], T],
     races: tuple[type[MoorageError], ...],
-    *,
-    dry_run: bool,
 ) -> T:
     """The answer to a request; a repeat with the same id gets the stored answer or refusal.
 
     `races` are the errors of `answer` if the same request is granted on another connection
-    meanwhile. With `dry_run` nothing is written, and a stored refusal does not count.
+    meanwhile.
 
     Raises:
         Infeasible: the same request was refused before.
@@ -135,7 +130,7 @@ def answer_once(  # noqa: PLR0913 - a request, and how it is answered
     """
     if (made := made_before()) is not None:
         return made
-    if not dry_run and (refused := _known_refusal(env, caller, identity)) is not None:
+    if (refused := _known_refusal(env, caller, identity)) is not None:
         raise refused
     try:
         return answer()

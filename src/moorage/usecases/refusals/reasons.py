@@ -56,15 +56,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def explain_refusal(  # noqa: PLR0913 - the request, its result and the environment
+def explain_refusal(
     env: DecideEnvironment,
     proposal: Proposal,
     options: DecisionOptions,
     identity: RequestIdentity,
     result: SearchResult,
     observation: Observation,
-    *,
-    dry_run: bool,
 ) -> Infeasible:
     """The error of a request that no strategy can place; see `ExplainsRefusal`."""
     ensemble = proposal.ensemble
@@ -72,13 +70,13 @@ def explain_refusal(  # noqa: PLR0913 - the request, its result and the environm
     if reader.detail is RefusalDetail.NONE:
         why = unexplained(env, result.built, observation.snapshot)
         return refusal(env, result.built, why, identity, ensemble=ensemble, stored=False)
-    stored = identity.explained or not (dry_run or not reader.client_reads)
+    stored = reader.client_reads
     disclosing = env.with_disclosure_for(operator=reader.operator)
     seen = visible(disclosing, proposal, options, observation)
     trial = Trial(disclosing, proposal, options, seen)
     why = _answered(trial, result) if stored else _reasons(trial, result)
     within = identity.within or identity
-    return refusal(env, result.built, why, within, ensemble=ensemble, stored=stored, silent=dry_run)
+    return refusal(env, result.built, why, within, ensemble=ensemble, stored=stored)
 
 
 _COMMITTED_LATER: Final = 5 * SECOND

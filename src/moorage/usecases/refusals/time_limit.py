@@ -19,7 +19,7 @@ from moorage.usecases.refusals.instances import stored_instance
 
 if TYPE_CHECKING:
     from moorage.usecases.decide.environment import DecideEnvironment
-    from moorage.usecases.decide.request import Proposal, RequestIdentity
+    from moorage.usecases.decide.request import Proposal
     from moorage.usecases.decide.search_result import SearchResult
 
 _log = logging.getLogger(__name__)
@@ -31,15 +31,12 @@ NO_ANSWER: Final = "time ran out before an answer, or a proof that there is none
 def undecided(
     env: DecideEnvironment,
     proposal: Proposal,
-    identity: RequestIdentity,
     unsolved: SearchResult | None,
-    *,
-    dry_run: bool,
 ) -> Undecided:
     """The error of a request whose time ran out; `unsolved` is its problem, if it was stated.
 
     Raises:
-        Busy: see `keep_explanation`.
+        Unavailable: see `keep_explanation`.
     """
     ensemble, built = proposal.ensemble, None if unsolved is None else unsolved.built
     reader = proposal.hooks.reader
@@ -57,16 +54,13 @@ def undecided(
             complete=False,
             exact=env.with_disclosure_for(operator=reader.operator).limits.disclosure.exact,
         )
-        stored = identity.explained or not dry_run
-        if stored:
-            change = PutExplanation(
-                why,
-                ensemble.project_id,
-                "" if built is None else stored_instance(built),
-                keep=env.limits.explanations,
-                asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
-                silent=dry_run,
-            )
-            stored = keep_explanation(env, change)
+        change = PutExplanation(
+            why,
+            ensemble.project_id,
+            "" if built is None else stored_instance(built),
+            keep=env.limits.explanations,
+            asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
+        )
+        stored = keep_explanation(env, change)
     _log.info("no answer in time for ensemble %s of %s", ensemble.id, ensemble.project_id)
     return Undecided(NO_ANSWER, explanation=why, stored=stored)

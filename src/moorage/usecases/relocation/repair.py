@@ -325,7 +325,7 @@ class LeaseRepair:
                 further_changes=partial(self._further_changes, len(without)), reader=_UNREAD
             ),
         )
-        self._settled(proposal, dry_run=False)
+        self._settled(self.env, proposal)
 
     def proposed(
         self, changes: Sequence[EnsembleChange], lost: frozenset[MemberName]
@@ -354,15 +354,14 @@ class LeaseRepair:
             hooks=DecisionHooks(reader=_UNREAD),
         )
         try:
-            places = self._settled(proposal, dry_run=True).decision.places
+            places = self._settled(self.env.in_dry_run(), proposal).decision.places
         except (Busy, Infeasible):
             return {}  # it takes that others move, or too long
         return {str(name): places[name].host for name in sorted(lost)}
 
-    def _settled(self, proposal: Proposal, *, dry_run: bool) -> DecisionResult:
+    def _settled(self, env: DecideEnvironment, proposal: Proposal) -> DecisionResult:
         options = DecisionOptions(objective=self.decision.objective, seed=self.decision.solve.seed)
-        identity = RequestIdentity(self.env.ids.uuid())
-        return decide_proposal(self.env, proposal, options, identity, dry_run=dry_run)
+        return decide_proposal(env, proposal, options, RequestIdentity(env.ids.uuid()))
 
     def _further_changes(self, missing: int, made: Decision) -> tuple[Change, ...]:
         """The lease with its new placement, and the notice to its owner."""

@@ -32,8 +32,6 @@ def rename_series(
     series_id: str,
     name: str,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> SeriesResult:
     """Rename a series and its leases in one transaction, except leases renamed on their own.
 
@@ -53,8 +51,6 @@ def rename_series(
             for one in leases_of(store, series)
             for new in _called(series, renamed, one)
         ]
-        if dry_run:
-            return replace(series_with_leases(store, renamed), dry_run=True)
         store.commit(
             Changeset(
                 (

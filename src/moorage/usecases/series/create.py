@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -70,8 +69,6 @@ def create_series(
     caller: Caller,
     request: SeriesRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> SeriesResult:
     """Grant every occurrence of a series as a lease, all in one transaction, or none.
 
@@ -96,10 +93,8 @@ def create_series(
     check_stored(env, series.project_id, QuotaName.SERIES)
     within = quota_limits(env.limits, any_priority=request.any_priority)
     occurrences = OccurrencesRequest(
-        series, all_slots, within, as_many_as_fit=request.as_many_as_fit, dry_run=dry_run
+        series, all_slots, within, as_many_as_fit=request.as_many_as_fit
     )
-    if dry_run:
-        return _SeriesGrant(env, caller, occurrences).made()
     try:
         with exclusive_series(env, series.id):
             if (made := _made_before(env, identity)) is not None:
@@ -118,8 +113,6 @@ def extend_series(
     series_id: str,
     request: Extension,
     generation: int | None,
-    *,
-    dry_run: bool = False,
 ) -> SeriesResult:
     """Grant occurrences after the last one of a series: all of them, or none.
 
@@ -129,8 +122,8 @@ def extend_series(
         WrongState: all of its leases are closed.
         MoorageError: as `create_series`.
     """
-    with nullcontext() if dry_run else exclusive_series(env, series_id):
-        return _extended(env, caller, series_id, request, generation, dry_run=dry_run)
+    with exclusive_series(env, series_id):
+        return _extended(env, caller, series_id, request, generation)
 
 
 def _extended(
@@ -139,8 +132,6 @@ def _extended(
     series_id: str,
     request: Extension,
     generation: int | None,
-    *,
-    dry_run: bool,
 ) -> SeriesResult:
     store = env.store
     series = own_series(store, caller, series_id)
@@ -160,7 +151,7 @@ def _extended(
         raise InvalidDescription(f"the next occurrence, at {start}, lies in the past")
     within = quota_limits(env.limits, any_priority=request.any_priority)
     occurrences = OccurrencesRequest(
-        series, all_slots, within, series.generation, request.as_many_as_fit, dry_run
+        series, all_slots, within, series.generation, request.as_many_as_fit
     )
     return _SeriesGrant(env, caller, occurrences).made()
 
@@ -176,7 +167,7 @@ class _SeriesGrant:
         self._occurrences = occurrences
 
     def made(self) -> SeriesResult:
-        """The series with its leases; with `dry_run`, the leases that would be granted."""
+        """The series with its leases; see `SeriesResult`."""
         for _ in range(_TRIES):
             try:
                 return self._made()
@@ -186,11 +177,10 @@ class _SeriesGrant:
 
     def _made(self) -> SeriesResult:
         env, store, occurrences = self._env, self._env.store, self._occurrences
-        if not occurrences.dry_run:
-            # Withdraw offers left by an interrupted request, which would be in the way of this one.
-            for one in abandoned_offers(env, occurrences.series.id):
-                give_up_offer(env, one.id)
-            self._check_unchanged()
+        # Withdraw offers left by an interrupted request, which would be in the way of this one.
+        for one in abandoned_offers(env, occurrences.series.id):
+            give_up_offer(env, one.id)
+        self._check_unchanged()
         holds = OccurrenceHolds(env, self._caller, occurrences)
         leases = holds.kept()
         if holds.refused and not (occurrences.as_many_as_fit and leases):
@@ -203,8 +193,8 @@ class _SeriesGrant:
             created_at=occurrences.series.created_at or now,
             updated_at=now,
         )
-        if occurrences.dry_run:
-            return SeriesResult(series, leases, store.snapshot(), dry_run=True)
+        if not holds.written:
+            return SeriesResult(series, leases, store.snapshot())
         holds.grant(series)
         return series_with_leases(store, store.series(series.id))
 

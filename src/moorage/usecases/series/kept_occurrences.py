@@ -90,6 +90,8 @@ class OccurrenceHolds:
         self, env: UseCaseEnvironment, caller: Caller, occurrences: OccurrencesRequest
     ) -> None:
         self.refused: list[OccurrenceRefusal] = []
+        self.written = True
+        """Whether what is held is written, so that it can be granted."""
         self._env = env
         self._caller = caller
         self._occurrences = occurrences
@@ -166,7 +168,8 @@ class OccurrenceHolds:
             return
         self._left.take(lease)
         self._hosts = {name: place.host for name, place in settled.decision.places.items()}
-        if settled.dry_run:
+        if not settled.written:
+            self.written = False
             self._kept.append(placed_lease(lease, settled.decision))
             return
         stored = self._env.store.lease(lease.id)
@@ -196,16 +199,19 @@ class OccurrenceHolds:
             self._kept[-1] = replace(lease, checked=allowed.checked)
 
     def _settled(self, lease: Lease, ensemble: Ensemble) -> DecisionResult:
-        """Decide an occurrence and hold it; with `dry_run`, or after a refusal, decide it only."""
+        """Decide an occurrence and hold it; after a refusal, decide it only."""
         budget = max(self._explaining, _LEAST)
         env = replace(self._env, limits=replace(self._env.limits, explanation_budget=budget))
-        only_look = self._occurrences.dry_run or (bool(self.refused) and not self._partly)
+        if self.refused and not self._partly:
+            env = env.in_dry_run(explained=True)
         with deadline.anew():  # a series' time limit is that of each occurrence
-            return run_decision(env, partial(self._reading, lease, ensemble), dry_run=only_look)
+            return run_decision(env, partial(self._reading, env, lease, ensemble))
 
-    def _reading(self, lease: Lease, ensemble: Ensemble) -> DecisionFlow[DecisionResult]:
+    def _reading(
+        self, env: UseCaseEnvironment, lease: Lease, ensemble: Ensemble
+    ) -> DecisionFlow[DecisionResult]:
         """The decision request for one occurrence, read from the ledger anew at each attempt."""
-        env, series = self._env, self._series
+        series = self._series
         expires_at = env.store.now() + KEPT
         places = len(ensemble.members)
         offer = Offer(series.id, expires_at, proved=False, score=1.0, places=places)
@@ -235,8 +241,7 @@ class OccurrenceHolds:
         options = DecisionOptions(
             time_limit=series.time_limit, objective=series.objective, seed=series.seed
         )
-        identity = RequestIdentity(env.ids.uuid(), explained=not self._occurrences.dry_run)
-        return (yield DecisionRequest(proposal, options, identity))
+        return (yield DecisionRequest(proposal, options, RequestIdentity(env.ids.uuid())))
 
     def _lease(self, slot: Slot) -> Lease:
         series, ids, now = self._series, self._env.ids, self._env.store.now()

@@ -84,7 +84,6 @@ class OccurrencesRequest:
     generation: int | None = None
     """The stored generation of the series; None for a new series."""
     as_many_as_fit: bool = False
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +112,8 @@ class SeriesAlternative:
 
 @dataclass(frozen=True, slots=True)
 class SeriesResult:
-    """A series with its leases; with `dry_run` nothing was written."""
+    """A series with its leases; or if nothing was written, with those that would be granted."""
 
     series: Series
     leases: tuple[Lease, ...]
     snapshot: Snapshot
-    dry_run: bool = False

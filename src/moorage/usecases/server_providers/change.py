@@ -23,16 +23,16 @@ from moorage.domain.providers import SHARING_TRAIT, Inventory
 from moorage.domain.resources import is_custom_name
 from moorage.domain.server_providers import ServerProvider, provider_name
 from moorage.usecases.server_providers.names import OfferedNames, names_of
-from moorage.usecases.server_providers.queries import ShownServerProvider, booked, shown
+from moorage.usecases.server_providers.queries import ShownServerProvider, booked, shown_with
 from moorage.usecases.shared.access import sees
 from moorage.usecases.shared.retry import retry
 from moorage.usecases.tickets.places import check_stock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from moorage.domain.changes import Change
-    from moorage.domain.resources import Amounts
+    from moorage.domain.resources import Amounts, ResourceClass
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
@@ -52,8 +52,6 @@ def put_server_provider(
     caller: Caller,
     server_id: str,
     offer: ServerOffer,
-    *,
-    dry_run: bool = False,
 ) -> ShownServerProvider:
     """Let a server offer this, instead of what it has offered before.
 
@@ -71,11 +69,11 @@ def put_server_provider(
     """
     _check(offer)
     check_stock(env.store, _inventories(offer))
-    return retry(env, lambda: _put(env, caller, server_id, offer, dry_run=dry_run))
+    return retry(env, lambda: _put(env, caller, server_id, offer))
 
 
 def _put(
-    env: UseCaseEnvironment, caller: Caller, server_id: str, offer: ServerOffer, *, dry_run: bool
+    env: UseCaseEnvironment, caller: Caller, server_id: str, offer: ServerOffer
 ) -> ShownServerProvider:
     stored = next(iter(env.store.server_providers(server_id=server_id)), None)
     consumer = env.store.consumer(server_id)
@@ -100,24 +98,20 @@ def _put(
         updated_at=now,
     )
     relied: dict[str, int] = {}
+    used: Mapping[ResourceClass, int] = {}
     if stored is not None:
         relied = {stored.id: int(snapshot.revisions[snapshot.row(stored.id)])}
         used = booked(snapshot, stored.id)
         short = tuple(name for name in sorted(used) if used[name] > offer.resources.get(name, 0))
         if short:
             raise InventoryInUse(stored.id, short)
-    if not dry_run:
-        changes = (
-            *_changes(record, offer, stored, offered=not caller.operator),
-            *names.returned(record.id, _names(offer)),
-            *bounds,
-        )
-        env.store.commit(Changeset(changes, relies_on=relied))
-        return shown(env, caller, env.store.snapshot(), record)
-    used = {} if stored is None else booked(snapshot, stored.id)
-    return ShownServerProvider(
-        record, offer.resources, used, offer.traits, placed=True, host=None, own=True
+    changes = (
+        *_changes(record, offer, stored, offered=not caller.operator),
+        *names.returned(record.id, _names(offer)),
+        *bounds,
     )
+    env.store.commit(Changeset(changes, relies_on=relied))
+    return shown_with(caller, snapshot, record, offer.resources, used, offer.traits)
 
 
 def _names(offer: ServerOffer) -> frozenset[tuple[str, str]]:

@@ -97,17 +97,30 @@ def shown(
 ) -> ShownServerProvider:
     """A server provider of the snapshot as a caller sees it."""
     row, own = snapshot.row_of[record.id], sees(caller, record.project_id)
-    host = host_of_server(snapshot, record.server_id)
     count = (lambda number: number) if own else env.limits.disclosure.count
     totals = {one.resource_class: count(one.total) for one in snapshot.inventories_of(row)}
+    used = booked(snapshot, record.id) if own else {}
+    return shown_with(caller, snapshot, record, totals, used, snapshot.traits_of(row))
+
+
+def shown_with(
+    caller: Caller,
+    snapshot: Snapshot,
+    record: ServerProvider,
+    totals: Amounts,
+    used: Mapping[ResourceClass, int],
+    traits: frozenset[str],
+) -> ShownServerProvider:
+    """A server provider that offers this, where its server is in the snapshot."""
+    host = host_of_server(snapshot, record.server_id)
     return ShownServerProvider(
         record=record,
         totals=dict(sorted(totals.items())),
-        used=booked(snapshot, record.id) if own else {},
-        traits=snapshot.traits_of(row),
+        used=used,
+        traits=traits,
         placed=has_place(snapshot, record.server_id),
         host=snapshot.names[host] if host != NOWHERE and caller.operator else None,
-        own=own,
+        own=sees(caller, record.project_id),
     )
 
 

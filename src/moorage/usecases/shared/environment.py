@@ -30,6 +30,13 @@ class Environment:
         until = self.stopwatch() + seconds
         return lambda: until - self.stopwatch()
 
+    def in_dry_run(self, *, explained: bool = False) -> Self:
+        """The environment in which nothing is written that use cases commit (ADR-0053).
+
+        With `explained`, why requests are refused is: for what a use case tries before it writes.
+        """
+        return replace(self, store=self.store.dry_run(explained=explained))
+
     def with_disclosure_for(self, *, operator: bool) -> Self:
         """The environment with exact disclosure for an operator."""
         if not operator:

@@ -87,8 +87,8 @@ def after_answer() -> AfterAnswer | None:
 
 
 @contextmanager
-def leaving_work(after: AfterAnswer) -> Iterator[None]:
-    """Answer a request that may leave work."""
+def leaving_work(after: AfterAnswer | None) -> Iterator[None]:
+    """Answer a request that may leave work there; None: nowhere."""
     token = _after.set(after)
     try:
         yield

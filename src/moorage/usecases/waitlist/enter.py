@@ -51,8 +51,6 @@ def create_or_wait(
     request: LeaseRequest,
     wait: WaitRequest,
     identity: RequestIdentity,
-    *,
-    dry_run: bool = False,
 ) -> LeaseResult | ListedEntry:
     """Grant a lease at the earliest acceptable start, or put it on the waitlist.
 
@@ -72,7 +70,7 @@ def create_or_wait(
     now = env.store.now()
     request, entry = _entry(env, caller, request, wait, identity, now)
     try:
-        return _at_once(env, caller, request, entry, identity, dry_run=dry_run)
+        return _at_once(env, caller, request, entry, identity)
     except QuotaExceeded as refused:
         if refused.what == QuotaName.PRIORITY:  # its place in the list would be one it may not have
             raise
@@ -85,10 +83,9 @@ def create_or_wait(
         kept = why.id if refused.stored else None
         entry = replace(entry, why=refused.message, explanation=kept)
     entry = _with_ensemble(env, caller, request, entry)
-    if dry_run:
-        return listed_entry(env.store, entry, dry_run=True)
-    env.store.commit(Changeset((PutEntry(entry, None, _limit(env)),)))
-    estimate_entry(env, entry.id)
+    done = env.store.commit(Changeset((PutEntry(entry, None, _limit(env)),)))
+    if done.written:
+        estimate_entry(env, entry.id)
     return listed_entry(env.store, env.store.waitlist_entry(entry.id))
 
 
@@ -103,8 +100,6 @@ def _at_once(
     request: LeaseRequest,
     entry: WaitlistEntry,
     identity: RequestIdentity,
-    *,
-    dry_run: bool,
 ) -> LeaseResult:
     """Grant the lease now; a refusal is that of its first start."""
     length = request.terms.period.end - request.terms.period.start
@@ -112,7 +107,7 @@ def _at_once(
     def create(start: Instant) -> LeaseResult:
         terms = request.terms.moved(Period(start, start + length))
         one = replace(request, terms=terms, refusal_unstored=True)
-        return create_lease(unexplained(env), caller, one, identity, dry_run=dry_run)
+        return create_lease(unexplained(env), caller, one, identity)
 
     first = entry.first_at(env.store.now())
     if entry.latest > request.terms.period.start:
@@ -126,7 +121,7 @@ def _at_once(
             pass  # said of the first start, with what is in the way there
         first = min(first, entry.latest)
         request = replace(request, terms=request.terms.moved(Period(first, first + length)))
-    return create_lease(env, caller, request, identity, dry_run=dry_run)
+    return create_lease(env, caller, request, identity)
 
 
 def _entry(

@@ -54,17 +54,16 @@ _WHOLE: Final = Page()
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """An entry with the number of competing entries before it; with `dry_run` not written."""
+    """An entry with the number of competing entries before it."""
 
     entry: WaitlistEntry
     before: int
     now: Instant
     current: bool
     """Whether the estimate still matches the ledger and the list."""
-    dry_run: bool = False
 
 
-def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -> ListedEntry:
+def listed_entry(store: Store, entry: WaitlistEntry) -> ListedEntry:
     """The entry with its place in the order."""
     now = store.now()
     before, current = 0, False
@@ -76,7 +75,7 @@ def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -
         if entry.estimate is not None:
             found = basis(store.snapshot(), waitlist_order(store), entry)
             current = entry.estimated_from == found
-    return ListedEntry(entry, before, now, current, dry_run)
+    return ListedEntry(entry, before, now, current)
 
 
 def own_entry(store: Store, caller: Caller, entry_id: str) -> WaitlistEntry:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.period import Instant
+    from moorage.domain.quotas import Quota
     from moorage.store.commit.batch import Batch
 
 _t = tables.templates.c
@@ -369,7 +370,15 @@ def bound_held(batch: Batch, change: BoundHeld) -> None:
         QuotaExceeded, OtherQuotaExceeded: the project holds more.
     """
     held = bookings.held(batch.connection, change.project_id, now=batch.now)
-    quota = leases.quota(batch.connection, change.project_id)
+    check_held(change, held, leases.quota(batch.connection, change.project_id))
+
+
+def check_held(change: BoundHeld, held: int, quota: Quota | None) -> None:
+    """Check that a project which holds so many places, those of the change included, may do so.
+
+    Raises:
+        QuotaExceeded, OtherQuotaExceeded: see `BoundHeld`.
+    """
     limit = change.limit if quota is None else quota.limits.get(QuotaName.HELD, change.limit)
     if held > limit and change.requested > 0:
         if not change.disclosed:
