@@ -97,6 +97,13 @@ def test_named_nodes_of_a_machine_without_numa_do_not_exist(tmp_path: Path) -> N
     assert "NUMA nodes 0 do not exist" in caution.message
 
 
+def test_dedicated_processors_that_are_not_there_are_told(tmp_path: Path) -> None:
+    found = target(accelerators().cpus("0-12"), tmp_path, "root: agent\ndedicated_cpus: 4-15,40")
+    assert (total(found, "VCPU"), total(found, "PCPU")) == (4, 9)
+    (caution,) = [one for one in found.cautions if one.code == "dedicated-cpus"]
+    assert caution.message.startswith("4 of them (13, 14, 15, 40) are not online")
+
+
 def test_leaving_all_of_it_out_can_be_said(tmp_path: Path) -> None:
     found = target(accelerators(), tmp_path, "{root: agent, numa: false, memory_nodes: []}")
     assert amounts(found) == {"": {"VCPU": 16, "MEMORY_MB": 131_072}}

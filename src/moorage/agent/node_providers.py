@@ -38,6 +38,7 @@ _KINDS: Final[Mapping[str, frozenset[str]]] = {
     MOUNTS: frozenset({STORAGE}),
 }
 """Source -> the kinds of providers that come from it."""
+_SHOWN: Final = 8
 _NETWORK_FILESYSTEMS: Final = frozenset(
     {"nfs", "nfs4", "ceph", "fuse.glusterfs", "cifs", "lustre", "ocfs2", "gfs2", "gpfs", "beegfs"}
 )
@@ -72,6 +73,7 @@ def target_of(node: Node, config: AgentConfig) -> Target:
     guests = _guest_cells(node, config, cautions)
     if own_root:
         _validate(name, node, guests)
+        _caution_dedicated(config, guests, cautions)
     carriers = _carriers(guests, node, config)
     cells = frozenset(one.number for one in guests if config.numa and one.number != NO_CELL)
     devices = [
@@ -136,6 +138,17 @@ def _caution_named(numbers: Iterable[int], what: str, cautions: list[Caution]) -
     if listed := ", ".join(map(str, sorted(numbers))):
         said = f"NUMA nodes {listed} {what}; only nodes without processors are to be named"
         cautions.append(Caution("memory-nodes", "memory_nodes", said))
+
+
+def _caution_dedicated(
+    config: AgentConfig, guests: Iterable[Cell], cautions: list[Caution]
+) -> None:
+    missing = config.dedicated_cpus.difference(*(one.cpus for one in guests))
+    if missing:
+        some = ", ".join(map(str, sorted(missing)[:_SHOWN]))
+        some += ", …" if len(missing) > _SHOWN else ""
+        said = f"{len(missing)} of them ({some}) are not online, or do not exist"
+        cautions.append(Caution("dedicated-cpus", "dedicated_cpus", said))
 
 
 def _validate(name: str, node: Node, guests: Iterable[Cell]) -> None:
