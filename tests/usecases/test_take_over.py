@@ -13,7 +13,7 @@ from moorage.domain.changes import (
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
-from moorage.domain.content import AllocationSet, Content, differences
+from moorage.domain.content import AllocationSet, Content, differences, with_true_roots
 from moorage.domain.errors import (
     Conflict,
     ConsumerConflict,
@@ -200,6 +200,36 @@ def test_all_that_no_ledger_can_hold_is_told_by_the_plan(store: Ledger) -> None:
     ]
     assert remarks.startswith("left out; resource class names newer")
     assert remarks.endswith(": NEWER")
+
+
+def test_inventories_that_the_api_would_refuse_are_told_by_the_plan(store: Ledger) -> None:
+    stock = (Inventory("VCPU", 0, -1, 0, 0, 0), Inventory("DISK_GB", 4, allocation_ratio=0.0))
+    odd = replace(provider("x"), inventories=stock)
+    source = Content(providers={"x": odd}, resource_classes=("",))
+    with pytest.raises(InvalidDescription) as told:
+        planned(store, source)
+    of_x = "resource provider x: {} of its VCPU is {}, not {} to 2147483647"
+    values = {"total": 0, "reserved": -1, "min_unit": 0, "max_unit": 0, "step_size": 0}
+    assert told.value.message.split("; ") == [
+        "no name of a resource class: ''",
+        *(of_x.format(name, value, int(name != "reserved")) for name, value in values.items()),
+    ]
+
+
+def test_a_root_is_the_top_of_its_tree_whatever_the_source_says(store: Ledger) -> None:
+    wrong = {"a": "a", "b": "d", "c": "c", "d": "d"}
+    roots = {uuid: replace(SOURCE.providers[uuid], root_uuid=at) for uuid, at in wrong.items()}
+    source = with_true_roots(replace(SOURCE, providers=roots))
+    assert source.remarks == (
+        "root is not the top of the tree, which is taken over, of resource provider b, c",
+    )
+    assert source.providers == {one.uuid: one for one in PROVIDERS}
+    assert with_true_roots(SOURCE) is SOURCE
+    take_over(store, planned(store, source), ADD)
+    assert unlike(store, source) == []
+    assert planned(store, source).differences == ()
+    loop = {"x": replace(provider("x"), parent_uuid="y"), "y": provider("y", "x", "x")}
+    assert with_true_roots(Content(providers=loop)).providers == loop, "a fault"
 
 
 def test_texts_that_are_longer_than_the_api_takes_are_told_by_the_plan(store: Ledger) -> None:

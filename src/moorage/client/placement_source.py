@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from moorage.client.placement_wire import SourceFailed
 from moorage.domain.consumers import NO_PROJECT, UNKNOWN_TYPE, Consumer
-from moorage.domain.content import AllocationSet, Content
+from moorage.domain.content import AllocationSet, Content, with_true_roots
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.resources import is_custom_name
 from moorage.domain.stand_ins import without_stand_ins
@@ -93,7 +93,7 @@ class _Reader:
             moved = [one for uuid, one in listed.items() if self._moved(uuid, one)]
             doubtful = self._doubtful()
             if not moved and not doubtful:
-                return without_stand_ins(self._content())
+                return without_stand_ins(with_true_roots(self._content()))
             self._read_providers(moved)
             owners = (self.owners.get(one.uuid, frozenset()) for one in moved)
             self._read_consumers(doubtful.union(*owners))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.domain.resources import is_custom_name, odd_names
+from moorage.domain.resources import MAX_AMOUNT, is_custom_name, odd_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -127,6 +127,28 @@ def parents_first(providers: Mapping[str, ResourceProvider]) -> list[ResourcePro
     return list(found.values())
 
 
+def with_true_roots(content: Content) -> Content:
+    """The content with the top of its tree as each provider's root, whatever its record says.
+
+    Older services have left roots out. A remark tells which were others.
+    """
+    tops: dict[str, str] = {}
+    for one in parents_first(content.providers):
+        top = one.uuid if one.parent_uuid is None else tops.get(one.parent_uuid)
+        if top is not None:
+            tops[one.uuid] = top
+    wrong = [uuid for uuid, top in tops.items() if content.providers[uuid].root_uuid != top]
+    if not wrong:
+        return content
+    fixed = {uuid: replace(content.providers[uuid], root_uuid=tops[uuid]) for uuid in wrong}
+    told = f"root is not the top of the tree, which is taken over, of {PROVIDER} {', '.join(wrong)}"
+    return replace(
+        content,
+        providers={**content.providers, **fixed},
+        remarks=(*content.remarks, told),
+    )
+
+
 def faults(content: Content) -> list[str]:
     """Why no ledger can hold this content, all reasons as sentences; empty if one can."""
     found = [*content.broken, *odd_names(CLASS, content.resource_classes)]
@@ -141,6 +163,13 @@ def faults(content: Content) -> list[str]:
             found.append(f"{PROVIDER} {one.uuid}: it is below itself")
         if one.parent_uuid is not None and one.parent_uuid not in providers:
             found.append(f"{PROVIDER} {one.uuid}: its parent {one.parent_uuid} is not there")
+        found += [
+            f"{PROVIDER} {one.uuid}: {name} of its {item.resource_class} is {value}, not"
+            f" {least} to {MAX_AMOUNT}"
+            for item in one.inventories
+            for name, least in _LEAST.items()
+            if not least <= (value := getattr(item, name)) <= MAX_AMOUNT
+        ]
     found += [
         f"{CONSUMER} {uuid}: allocated {amount} of {name} on {provider}, not at least 1"
         for uuid, one in content.consumers.items()
@@ -151,6 +180,8 @@ def faults(content: Content) -> list[str]:
     return [*found, *_too_long(content)]
 
 
+_LEAST: Final = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1}
+"""The least values of an inventory's fields that the API takes."""
 _UUID: Final = 36
 _PROVIDER_NAME: Final = 200
 _WORD: Final = 255

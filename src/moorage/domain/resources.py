@@ -34,7 +34,7 @@ def is_custom_name(name: str) -> bool:
 
 def odd_names(kind: str, names: Iterable[str]) -> list[str]:
     """What to tell of names that no class or trait of Placement can have: a sentence, or none."""
-    odd = sorted(name for name in names if NAME.fullmatch(name) is None)
+    odd = sorted(name or "''" for name in names if NAME.fullmatch(name) is None)
     return [f"no name of a {kind}: {', '.join(odd)}"] if odd else []
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import MetaData, Table, create_engine, make_url, select
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, NoSuchTableError, SQLAlchemyError
 
 from moorage.domain.consumers import NO_PROJECT, UNKNOWN_TYPE, Consumer
-from moorage.domain.content import AllocationSet, Content
+from moorage.domain.content import AllocationSet, Content, with_true_roots
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import from_datetime
 from moorage.domain.providers import Inventory, ResourceProvider
@@ -87,7 +87,7 @@ def read_placement(url: str) -> Content:
         Busy: the database does not answer.
     """
     with _connection(_parsed(url)) as connection:
-        return without_stand_ins(_Reader(connection).content())
+        return without_stand_ins(with_true_roots(_Reader(connection).content()))
 
 
 def _parsed(url: str) -> URL:

@@ -175,6 +175,14 @@ def test_references_to_nothing_are_told_at_once_by_both_runs(
         store.close()
 
 
+def test_roots_that_an_old_release_left_out_are_taken_over(old: Path, admin: Any) -> None:
+    with contextlib.closing(sqlite3.connect(old)) as connection, connection:
+        connection.execute("UPDATE resource_providers SET root_provider_id = NULL")
+    planned, done = both_runs(admin, f"sqlite:///{old}")
+    assert (planned.status, done.status) == (0, 0)
+    assert "root is not the top of the tree" in done.out
+
+
 def both_runs(admin: Any, source: str) -> tuple[Any, Any]:
     """The dry run, and the run."""
     words = ("admin", "import", "placement", "--from", source)
