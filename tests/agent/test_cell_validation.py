@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.agent.machines import Machine
 from tests.agent.reporting import NodeAgent, Placement, codes
@@ -427,6 +427,7 @@ def machines(draw: st.DrawFn) -> tuple[Sequence[tuple[int, str, int]], str | Non
 
 
 @given(machines())
+@example(([(0, "0-0", 1024), (1, "", 1024)], f"{NODES}/node1/cpulist", "0-300"))
 def test_the_whole_truth_or_nothing(
     tmp_path_factory: pytest.TempPathFactory,
     given_: tuple[Sequence[tuple[int, str, int]], str | None, str | None],

@@ -46,12 +46,13 @@ def online_cells(
     return tuple(sorted(found, key=lambda one: one.number)), tuple(cautions)
 
 
-def offline_doubts(cells: Iterable[Cell], processors: Processors) -> tuple[Caution, ...]:
+def offline_doubts(cells: Sequence[Cell], processors: Processors) -> tuple[Caution, ...]:
     """Which cells have processors that are not online, and too many to be believed.
 
     An operator may take some of a cell's processors offline; its memory stays for guests. A cell
     without any would be taken for one of memory only, and left out. Where no list says which are
-    online, a cell's processors that /proc/cpuinfo does not have may be online as well.
+    online, a cell's processors that /proc/cpuinfo does not have may be online as well. A list with
+    offline processors and with ones of another cell is no kernel's.
 
     Args:
         cells: all of them, with all processors that their files say.
@@ -69,6 +70,10 @@ def offline_doubts(cells: Iterable[Cell], processors: Processors) -> tuple[Cauti
         elif offline == one.cpus and one.memory_mb:
             said = f"none of its {len(one.cpus)} processors is online,"
             said += f" and it has {one.memory_mb} MiB of memory"
+            found.append(Caution("processors-differ", f"node{one.number}", said))
+        elif any(one.cpus & processors.online & other.cpus for other in cells if other is not one):
+            said = f"{len(offline)} of its {len(one.cpus)} processors are not online,"
+            said += " and others are also in another node"
             found.append(Caution("processors-differ", f"node{one.number}", said))
     return tuple(found)
 
