@@ -24,7 +24,6 @@ from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     Proposal,
     RefusalDetail,
     RefusalReader,
@@ -183,7 +182,7 @@ def test_a_search_that_no_client_reads_hears_that_time_ran_out(undecided: Servic
     described = read_ensemble(SHOP)
     ensemble = described_ensemble(env, TENANT, described, identity)
     every = unplaced_or_held(ensemble)
-    proposal = Proposal(ensemble, None, (every,), hooks=DecisionHooks(reader=reader))
+    proposal = Proposal(ensemble, None, (every,), reader=reader)
     with pytest.raises(TimeExpired):
         decide_proposal(env, proposal, DecisionOptions(), identity)
     assert undecided.call("GET", "/explanations").json["explanations"] == []

@@ -17,7 +17,6 @@ from moorage.shadow.report import JointCase, timestamp
 from moorage.usecases.decide.loop import decide_proposal
 from moorage.usecases.decide.member_places import bookings_of, host_row
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     Proposal,
     RefusalDetail,
     RefusalReader,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 LEAST: Final = 2
 """Fewer servers are no joint decision."""
 _OPTIONS: Final = DecisionOptions(time_limit=5 * SECOND)
-_HOOKS: Final = DecisionHooks(reader=RefusalReader(detail=RefusalDetail.NONE))
+_UNREAD: Final = RefusalReader(detail=RefusalDetail.NONE)
 
 
 def judge(env: UseCaseEnvironment, of: str, ensemble: Ensemble) -> JointCase | None:
@@ -70,7 +69,7 @@ def judge(env: UseCaseEnvironment, of: str, ensemble: Ensemble) -> JointCase | N
         None,
         (lambda _: names,),
         freed=frozenset(str(one.server_id) for one in there),
-        hooks=_HOOKS,
+        reader=_UNREAD,
     )
     identity = RequestIdentity(ids.uuid())
     try:

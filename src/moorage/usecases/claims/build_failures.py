@@ -16,7 +16,6 @@ from moorage.domain.refusal_commands import to_see_places
 from moorage.usecases.decide.loop import decide_proposal
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     KnownHosts,
     Proposal,
     RefusalDetail,
@@ -91,10 +90,8 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ensemble.generation,
         (lambda _: frozenset({member}),),
         known_hosts=KnownHosts(barred={"failed": _failed_on(env.store, effect)}),
-        hooks=DecisionHooks(
-            further_changes=lambda made: (effect_finished(effect, outcome, made.updated_at),),
-            reader=RefusalReader(detail=RefusalDetail.UNSTORED),
-        ),
+        further_changes=lambda made: (effect_finished(effect, outcome, made.updated_at),),
+        reader=RefusalReader(detail=RefusalDetail.UNSTORED),
     )
     try:
         decide_proposal(env, proposal, options_like(decision), RequestIdentity(env.ids.uuid()))

@@ -46,7 +46,6 @@ from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     ForcedEnd,
     KnownHosts,
     Proposal,
@@ -320,15 +319,13 @@ def _fail_and_redecide(
         known_hosts=KnownHosts(
             barred={"failed": frozenset() if place is None else frozenset({place.host})}
         ),
-        hooks=DecisionHooks(
-            further_changes=lambda made: (
-                PutClaim(
-                    replace(failed, decision_id=made.id),
-                    ClaimState.BUILDING.value,
-                    not_after=claim.lapses_at,
-                ),
-                *carried.further_changes(made),
-            )
+        further_changes=lambda made: (
+            PutClaim(
+                replace(failed, decision_id=made.id),
+                ClaimState.BUILDING.value,
+                not_after=claim.lapses_at,
+            ),
+            *carried.further_changes(made),
         ),
     )
     settled = yield DecisionRequest(

@@ -27,7 +27,7 @@ from moorage.usecases.claims.comparison import (
 from moorage.usecases.claims.hold import check_held, check_lease_active
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
 from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity
+from moorage.usecases.decide.request import KnownHosts, Proposal, RequestIdentity
 from moorage.usecases.decide.writes import options_like
 from moorage.usecases.relocation.lease_promise import continuation_of
 from moorage.usecases.shared.limits import claim_within
@@ -106,10 +106,8 @@ def _redecide(
         roles=roles,
         promise=carried.promise,
         known_hosts=KnownHosts(barred={"availability_zone": _elsewhere(snapshot, requested.zone)}),
-        hooks=DecisionHooks(
-            waitlist_gate=_turn(env, ensemble, roles, decision, carried.lease),
-            further_changes=further_changes,
-        ),
+        waitlist_gate=_turn(env, ensemble, roles, decision, carried.lease),
+        further_changes=further_changes,
     )
     settled = yield DecisionRequest(
         proposal, options_like(decision), RequestIdentity(env.ids.uuid())

@@ -95,7 +95,7 @@ class AttemptMaker:
         before = None if new else current_decision(store, proposal.ensemble)
         _check_lease(env, proposal, before)
         snapshot = store.snapshot()
-        if not proposal.hooks.waitlist_gate(snapshot, detect_only=alone):
+        if not proposal.waitlist_gate(snapshot, detect_only=alone):
             return None
         member_places = locate_members(snapshot, proposal.ensemble)
         if self._observation is None:
@@ -135,7 +135,7 @@ class AttemptMaker:
             QuotaExceeded, OtherQuotaExceeded: see `check_held_quota`.
         """
         proposal = self.proposal
-        if proposal.promise is None and not proposal.freed and proposal.hooks.reader.client_reads:
+        if proposal.promise is None and not proposal.freed and proposal.reader.client_reads:
             placed = proposal.selections[0](member_places)
             check_held_quota(self.env, proposal.ensemble, placed, member_places)
 
@@ -166,7 +166,7 @@ class AttemptMaker:
 
     def unanswered(self, busy: Busy) -> Busy:
         """The error of a request without an answer; if time ran out, the client is told that."""
-        if not (isinstance(busy, TimeExpired) and self.proposal.hooks.reader.client_reads):
+        if not (isinstance(busy, TimeExpired) and self.proposal.reader.client_reads):
             return busy
         return self.env.strategies.undecided(self.env, self.proposal, self._plan.unsolved)
 

@@ -252,7 +252,7 @@ class _Loop(Generic[T]):
             self._deadlines.enter_context(deadline.within(env.stopwatch, time_limit / SECOND))
             self._deadlines.enter_context(deadline.leaving(writing))
             self._budget.limit = time_limit
-            if proposal.hooks.reader.client_reads:
+            if proposal.reader.client_reads:
                 self._progress = ProgressEvents(env, proposal, time_limit)
         return AttemptMaker(
             env,

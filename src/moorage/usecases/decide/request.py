@@ -136,21 +136,11 @@ def resized_from(before: Ensemble, after: Ensemble) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionHooks:
-    """Hooks of a decision: the waitlist gate, further changes, and the audience of a refusal."""
-
-    waitlist_gate: WaitlistGate = ignore_waitlist
-    """Tries the waitlist entries that come before the request."""
-    further_changes: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
-    """Further changes for the same changeset. A claim that they create takes its member's place at
-    once; a claim of the former decision that they end is not moved to the new decision."""
-    reader: RefusalReader = RefusalReader()
-    """For whom a refusal is explained."""
-
-
-@dataclass(frozen=True, slots=True)
 class Proposal:
-    """The ensemble to store, and the members to place."""
+    """What a request asks for: the ensemble to store and the members to place, and what is written.
+
+    Further: who comes before it, and for whom a refusal is explained.
+    """
 
     ensemble: Ensemble
     generation: int | None
@@ -169,7 +159,13 @@ class Proposal:
     restated: frozenset[str] = frozenset()
     """Names of new or changed policies: they must also hold for members that are not placed now."""
     known_hosts: KnownHosts = KnownHosts()
-    hooks: DecisionHooks = DecisionHooks()
+    waitlist_gate: WaitlistGate = ignore_waitlist
+    """Tries the waitlist entries that come before the request."""
+    further_changes: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
+    """Further changes for the same changeset. A claim that they create takes its member's place at
+    once; a claim of the former decision that they end is not moved to the new decision."""
+    reader: RefusalReader = RefusalReader()
+    """For whom a refusal is explained."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def decision_changes(
         ConcurrentUpdate: a place was claimed after the snapshot.
     """
     store, concessions = env.store, answer.result.concessions
-    more = proposal.hooks.further_changes(decision)
+    more = proposal.further_changes(decision)
     claims = tuple(one.claim for one in more if isinstance(one, PutClaim))
     return (
         *(change for one in concessions for change in one.frees(env, decision.updated_at)),

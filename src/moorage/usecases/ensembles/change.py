@@ -26,7 +26,6 @@ from moorage.usecases.decide.loop import (
 )
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     KnownHosts,
     Proposal,
     RefusalReader,
@@ -212,17 +211,13 @@ def change_flow(
             promise=None
             if lease is None or decision is None
             else unchanged_promise(lease, decision),
-            hooks=DecisionHooks(
-                waitlist_gate=turn_of_stay(
-                    env, changed, None if options is None else options.until
-                ),
-                further_changes=lambda made: (*condition, *carried.further_changes(made)),
-                reader=RefusalReader(
-                    operator=caller.operator,
-                    resized_from=resized_from(stored, changed)
-                    if changed.policies == stored.policies
-                    else {},
-                ),
+            waitlist_gate=turn_of_stay(env, changed, None if options is None else options.until),
+            further_changes=lambda made: (*condition, *carried.further_changes(made)),
+            reader=RefusalReader(
+                operator=caller.operator,
+                resized_from=resized_from(stored, changed)
+                if changed.policies == stored.policies
+                else {},
             ),
         )
         settled = yield DecisionRequest(

@@ -21,7 +21,7 @@ from moorage.engine.explain.elements import on_empty_hosts
 from moorage.engine.joint.build import build
 from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
 from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.decide.request import Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.consent import check_consent, offers, owned_role
@@ -175,12 +175,14 @@ def stay_proposal(
     conditions: tuple[Change, ...],
 ) -> Proposal:
     """The proposal to place all unplaced and held members for a stay; `conditions` are written."""
-    hooks = DecisionHooks(
+    return Proposal(
+        ensemble,
+        generation,
+        (unplaced_or_held(ensemble),),
         waitlist_gate=turn_of_stay(env, ensemble, until),
         further_changes=lambda _: conditions,
         reader=RefusalReader(operator=caller.operator),
     )
-    return Proposal(ensemble, generation, (unplaced_or_held(ensemble),), hooks=hooks)
 
 
 def _made_before(env: UseCaseEnvironment, identity: RequestIdentity) -> EnsembleResult | None:

@@ -19,7 +19,7 @@ from moorage.usecases.decide.loop import (
     run_decision,
     unplaced_or_held,
 )
-from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.decide.request import Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import HoldEnd
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.consent import check_consent
@@ -122,7 +122,7 @@ def judge_feasibility(
         ensemble,
         None,
         (unplaced_or_held(ensemble),),
-        hooks=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
+        reader=RefusalReader(operator=caller.operator),
     )
     try:
         tried = env.in_dry_run(explained=True)

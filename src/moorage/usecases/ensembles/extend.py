@@ -21,7 +21,6 @@ from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_deci
 from moorage.usecases.decide.max_additional import may_leap
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     Proposal,
     RefusalDetail,
     RefusalReader,
@@ -169,14 +168,12 @@ def _flow(
         stored.generation,
         selections,
         before=stored,
-        hooks=DecisionHooks(
-            waitlist_gate=turn_of_stay(env, grown, options.until),
-            further_changes=lambda _: condition,
-            reader=RefusalReader(
-                operator=caller.operator,
-                detail=RefusalDetail.FULL if extension.explained else RefusalDetail.NONE,
-                resized_from={role: stored.count(role) for role in more},
-            ),
+        waitlist_gate=turn_of_stay(env, grown, options.until),
+        further_changes=lambda _: condition,
+        reader=RefusalReader(
+            operator=caller.operator,
+            detail=RefusalDetail.FULL if extension.explained else RefusalDetail.NONE,
+            resized_from={role: stored.count(role) for role in more},
         ),
     )
     additional = tuple(dict.fromkeys((*more, *options.additional)))

@@ -26,7 +26,7 @@ from moorage.domain.period import FOREVER, SECOND
 from moorage.domain.refusal_commands import to_place
 from moorage.usecases.decide.loop import decide_proposal
 from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.decide.request import Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.decide.writes import (
     current_decision,
@@ -134,11 +134,7 @@ def _set(
             stored.generation,
             extension_selections(fresh, frozenset(spares)),
             before=stored,
-            hooks=DecisionHooks(
-                reader=RefusalReader(
-                    operator=caller.operator, resized_from={role: stored.count(role)}
-                )
-            ),
+            reader=RefusalReader(operator=caller.operator, resized_from={role: stored.count(role)}),
         ),
         options,
         RequestIdentity(env.ids.uuid()),

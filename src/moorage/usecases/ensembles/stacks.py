@@ -37,7 +37,7 @@ from moorage.usecases.decide.loop import (
     unplaced_or_held,
 )
 from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.decide.request import Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions, HoldEnd
 from moorage.usecases.decide.writes import (
     current_decision,
@@ -261,11 +261,9 @@ def _proposal(
         freed=update.freed,
         before=stored,
         restated=update.restated,
-        hooks=DecisionHooks(
-            waitlist_gate=turn_of_stay(env, ensemble, options.until),
-            further_changes=lambda made: (*conditions, *_ended_claims(env.store, update, made)),
-            reader=RefusalReader(operator=caller.operator),
-        ),
+        waitlist_gate=turn_of_stay(env, ensemble, options.until),
+        further_changes=lambda made: (*conditions, *_ended_claims(env.store, update, made)),
+        reader=RefusalReader(operator=caller.operator),
     )
 
 

@@ -18,7 +18,6 @@ from moorage.domain.period import Period
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     Proposal,
     RefusalDetail,
     RefusalReader,
@@ -224,11 +223,9 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         before=ensemble,
         restated=frozenset(one.name for one in changed.policies if one not in ensemble.policies),
         promise=replace(promised, outranks=after.terms.priority, gives_back=True),
-        hooks=DecisionHooks(
-            waitlist_gate=turn_of_window(env, changed, after.terms),
-            further_changes=further_changes,
-            reader=reader,
-        ),
+        waitlist_gate=turn_of_window(env, changed, after.terms),
+        further_changes=further_changes,
+        reader=reader,
     )
     options = DecisionOptions(objective=decision.objective, seed=decision.solve.seed)
     settled = yield DecisionRequest(

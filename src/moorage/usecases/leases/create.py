@@ -20,7 +20,6 @@ from moorage.domain.waitlist import EntryState, EntryStep, entry_after
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     Proposal,
     RefusalDetail,
     RefusalReader,
@@ -146,11 +145,9 @@ def _create(
         generation,
         (unplaced(ensemble),),
         promise=replace(promise(lease), outranks=0 if request.existing_grant else terms.priority),
-        hooks=DecisionHooks(
-            waitlist_gate=_turn(env, lease, ensemble, request),
-            further_changes=further_changes,
-            reader=RefusalReader(operator=caller.operator, detail=_detail(request)),
-        ),
+        waitlist_gate=_turn(env, lease, ensemble, request),
+        further_changes=further_changes,
+        reader=RefusalReader(operator=caller.operator, detail=_detail(request)),
     )
     options = DecisionOptions(
         time_limit=request.time_limit, objective=request.objective, seed=request.seed

@@ -35,7 +35,6 @@ from moorage.domain.leases import LeaseState
 from moorage.usecases.decide.loop import decide_proposal
 from moorage.usecases.decide.member_places import MemberStatus, bookings_of, locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     Proposal,
     RefusalDetail,
     RefusalReader,
@@ -253,10 +252,8 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ensemble,
         ensemble.generation,
         (lambda member_places: _unplaced(member_places, lost),),
-        hooks=DecisionHooks(
-            further_changes=lambda made: (effect_finished(effect, outcome, made.updated_at),),
-            reader=RefusalReader(detail=RefusalDetail.UNSTORED),
-        ),
+        further_changes=lambda made: (effect_finished(effect, outcome, made.updated_at),),
+        reader=RefusalReader(detail=RefusalDetail.UNSTORED),
     )
     try:
         decide_proposal(env, proposal, options_like(decision), RequestIdentity(env.ids.uuid()))

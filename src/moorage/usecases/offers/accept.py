@@ -19,7 +19,6 @@ from moorage.usecases.decide.loop import (
     unplaced_or_held,
 )
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     KnownHosts,
     Proposal,
     RefusalReader,
@@ -168,11 +167,9 @@ class _Acceptance:
             known_hosts=KnownHosts(
                 MappingProxyType({name: one.host for name, one in held.places.items()})
             ),
-            hooks=DecisionHooks(
-                waitlist_gate=self._turn(ensemble),
-                further_changes=further_changes,
-                reader=RefusalReader(operator=self.caller.operator),
-            ),
+            waitlist_gate=self._turn(ensemble),
+            further_changes=further_changes,
+            reader=RefusalReader(operator=self.caller.operator),
         )
         options = DecisionOptions(objective=held.objective, seed=held.solve.seed)
         settled = yield DecisionRequest(proposal, options, RequestIdentity(env.ids.uuid()))

@@ -24,7 +24,6 @@ from moorage.engine.capacity.starts import Starts
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     LeasePromise,
     Proposal,
     RefusalDetail,
@@ -293,11 +292,9 @@ class _OfferSearch:
             promise=LeasePromise(
                 lease.id, terms.occupied, expires_at, lead=request.lead, offered=True
             ),
-            hooks=DecisionHooks(
-                waitlist_gate=turn_of_window(env, ensemble, terms),
-                further_changes=further_changes,
-                reader=RefusalReader(operator=self._caller.operator, detail=RefusalDetail.UNSTORED),
-            ),
+            waitlist_gate=turn_of_window(env, ensemble, terms),
+            further_changes=further_changes,
+            reader=RefusalReader(operator=self._caller.operator, detail=RefusalDetail.UNSTORED),
         )
         options = DecisionOptions(
             time_limit=self._bounds.time_limit, objective=request.objective, seed=request.seed

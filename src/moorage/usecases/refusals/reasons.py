@@ -66,7 +66,7 @@ def explain_refusal(
 ) -> Infeasible:
     """The error of a request that no strategy can place; see `ExplainsRefusal`."""
     ensemble = proposal.ensemble
-    reader = proposal.hooks.reader
+    reader = proposal.reader
     if reader.detail is RefusalDetail.NONE:
         why = unexplained(env, result.built, observation.snapshot)
         return refusal(env, result.built, why, identity, ensemble=ensemble, stored=False)

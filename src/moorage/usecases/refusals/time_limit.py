@@ -39,7 +39,7 @@ def undecided(
         Unavailable: see `keep_explanation`.
     """
     ensemble, built = proposal.ensemble, None if unsolved is None else unsolved.built
-    reader = proposal.hooks.reader
+    reader = proposal.reader
     with deadline.at_least(deadline.COMMITTING):
         snapshot = env.store.snapshot()
         why = Explanation(

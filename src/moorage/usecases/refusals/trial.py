@@ -79,7 +79,7 @@ class Trial:
     @property
     def reader(self) -> RefusalReader:
         """For whom the refusal is explained."""
-        return self.proposal.hooks.reader
+        return self.proposal.reader
 
     @property
     def outranks(self) -> int:

@@ -36,7 +36,6 @@ from moorage.domain.period import FOREVER
 from moorage.usecases.decide.loop import DecisionResult, decide_proposal
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     Proposal,
     RefusalDetail,
     RefusalReader,
@@ -321,9 +320,8 @@ class LeaseRepair:
                 ),
             ),
             promise=replace(unchanged_promise(self.lease, self.decision), gives_back=True),
-            hooks=DecisionHooks(
-                further_changes=partial(self._further_changes, len(without)), reader=_UNREAD
-            ),
+            further_changes=partial(self._further_changes, len(without)),
+            reader=_UNREAD,
         )
         self._settled(self.env, proposal)
 
@@ -351,7 +349,7 @@ class LeaseRepair:
             promise=unchanged_promise(self.lease, self.decision),
             before=self.ensemble,
             restated=frozenset({change.name}),
-            hooks=DecisionHooks(reader=_UNREAD),
+            reader=_UNREAD,
         )
         try:
             places = self._settled(self.env.in_dry_run(), proposal).decision.places

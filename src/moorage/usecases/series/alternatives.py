@@ -17,7 +17,6 @@ from moorage.domain.recurrence import dates, instant_of_local_time
 from moorage.usecases.decide.loop import unplaced
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     LeasePromise,
     Proposal,
     RefusalDetail,
@@ -114,8 +113,8 @@ class _StartTrials:
         promise = LeasePromise(
             "", terms.occupied, terms.expires_at, lead=terms.lead, priority=terms.priority
         )
-        unread = DecisionHooks(reader=RefusalReader(detail=RefusalDetail.UNSTORED))
-        proposal = Proposal(model, None, (unplaced(model),), promise=promise, hooks=unread)
+        unread = RefusalReader(detail=RefusalDetail.UNSTORED)
+        proposal = Proposal(model, None, (unplaced(model),), promise=promise, reader=unread)
         options = DecisionOptions(objective=self.series.objective, seed=self.series.seed)
         try:
             result = SearchPlan(self._env, proposal, options, self._left()).search(

@@ -40,7 +40,6 @@ from moorage.domain.quotas import QuotaName
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
-    DecisionHooks,
     KnownHosts,
     Proposal,
     RefusalReader,
@@ -232,11 +231,9 @@ class OccurrenceHolds:
             # Keep the hosts of the previous occurrence, unless preferred policies may rate others
             # better.
             known_hosts=KnownHosts({} if _prefers(ensemble) else self._hosts),
-            hooks=DecisionHooks(
-                waitlist_gate=turn_of_window(env, ensemble, lease.terms),
-                further_changes=further_changes,
-                reader=RefusalReader(operator=self._caller.operator),
-            ),
+            waitlist_gate=turn_of_window(env, ensemble, lease.terms),
+            further_changes=further_changes,
+            reader=RefusalReader(operator=self._caller.operator),
         )
         options = DecisionOptions(
             time_limit=series.time_limit, objective=series.objective, seed=series.seed
