@@ -12,7 +12,7 @@ from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Contradiction, Infeasible
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.request import RefusalDetail, RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.extend import Extension, extend
@@ -113,7 +113,7 @@ class Grown:
         """Whether so many more of each of these roles are granted, as without an explanation."""
         env = self._service.env.in_dry_run() if dry_run else self._service.env
         counts = RoleCounts(dict.fromkeys(name.split("+"), count))
-        asked = Extension(counts, explained=False)
+        asked = Extension(counts, refusal=RefusalDetail.NONE)
         ensemble, identity = self.path.removeprefix("/ensembles/"), RequestIdentity(env.ids.uuid())
         try:
             extend(env, OPERATOR, ensemble, asked, identity)

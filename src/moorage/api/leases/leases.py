@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.usecases.blazar.reservation_changes import ReservationChange
-    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.decide.request import RefusalDetail, RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.leases.requests import LeaseRequest, LeaseResult
 
@@ -149,9 +149,9 @@ def update(call: Call) -> Reply:
     change = replace(change, restated=parts.restated)
 
     def grant(
-        env: UseCaseEnvironment, number: int, identity: RequestIdentity, *, unexplained: bool
+        env: UseCaseEnvironment, number: int, identity: RequestIdentity, refusal: RefusalDetail
     ) -> LeaseResult:
-        sized = replace(change, counts=parts.counts[number], unexplained=unexplained)
+        sized = replace(change, counts=parts.counts[number], refusal=refusal)
         return change_lease(env, call.caller, lease.id, sized, None, identity)
 
     types = {role: str(one["resource_type"]) for role, one in parts.words.items()}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from moorage.domain import deadline
 from moorage.domain.errors import Busy, Infeasible
 from moorage.domain.period import SECOND
-from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.request import RefusalDetail, RequestIdentity
 from moorage.usecases.leases.create import create_lease
 
 if TYPE_CHECKING:
@@ -30,12 +30,16 @@ class GrantsSize(Protocol):
     """Grants a lease, or its change, in one size."""
 
     def __call__(
-        self, env: UseCaseEnvironment, number: int, identity: RequestIdentity, *, unexplained: bool
+        self,
+        env: UseCaseEnvironment,
+        number: int,
+        identity: RequestIdentity,
+        refusal: RefusalDetail,
     ) -> LeaseResult:
         """Grant the size with this number, from 0.
 
         Raises:
-            Infeasible: it does not fit; if `unexplained`, without an explanation.
+            Infeasible: it does not fit; explained in this `refusal`'s detail.
         """
 
 
@@ -54,9 +58,9 @@ def new_lease_sizes(
     """The sizes of a new lease; `request_at` returns the request for a size, by its number."""
 
     def grant(
-        env: UseCaseEnvironment, number: int, identity: RequestIdentity, *, unexplained: bool
+        env: UseCaseEnvironment, number: int, identity: RequestIdentity, refusal: RefusalDetail
     ) -> LeaseResult:
-        request = replace(request_at(number), unexplained=unexplained)
+        request = replace(request_at(number), refusal=refusal)
         return create_lease(env, caller, request, identity)
 
     return LeaseSizes(count, grant)
@@ -136,7 +140,7 @@ class _Search:
     def _tried(self, env: UseCaseEnvironment, number: int) -> LeaseResult | None:
         """A lease of one size, or None if it does not fit; there is no explanation."""
         try:
-            return self._grant(env, number, unexplained=True)
+            return self._grant(env, number, RefusalDetail.NONE)
         except Infeasible:
             return None
 
@@ -152,8 +156,7 @@ class _Search:
         return self._grant(self.env, last)
 
     def _grant(
-        self, env: UseCaseEnvironment, number: int, *, unexplained: bool = False
+        self, env: UseCaseEnvironment, number: int, refusal: RefusalDetail = RefusalDetail.FULL
     ) -> LeaseResult:
         with deadline.anew():
-            identity = RequestIdentity(self.id_())
-            return self.choice.grant(env, number, identity, unexplained=unexplained)
+            return self.choice.grant(env, number, RequestIdentity(self.id_()), refusal)

@@ -175,13 +175,14 @@ def stay_proposal(
     conditions: tuple[Change, ...],
 ) -> Proposal:
     """The proposal to place all unplaced and held members for a stay; `conditions` are written."""
+    turn, reader = turn_of_stay(env, ensemble, until), RefusalReader(operator=caller.operator)
     return Proposal(
         ensemble,
         generation,
         (unplaced_or_held(ensemble),),
-        waitlist_gate=turn_of_stay(env, ensemble, until),
+        waitlist_gate=turn,
         further_changes=lambda _: conditions,
-        reader=RefusalReader(operator=caller.operator),
+        reader=reader,
     )
 
 

@@ -64,8 +64,7 @@ class Extension:
     movable: bool = False
     """Whether present members without a server may move."""
     options: DecisionOptions | None = None
-    explained: bool = True
-    """Whether a refusal is explained."""
+    refusal: RefusalDetail = RefusalDetail.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +171,7 @@ def _flow(
         further_changes=lambda _: condition,
         reader=RefusalReader(
             operator=caller.operator,
-            detail=RefusalDetail.FULL if extension.explained else RefusalDetail.NONE,
+            detail=extension.refusal,
             resized_from={role: stored.count(role) for role in more},
         ),
     )
@@ -311,7 +310,7 @@ def _probe(
 ) -> Decision | None:
     """The decision about so many more members as it would be made; None if there is none."""
     env = env.in_dry_run()
-    asked = replace(extension, counts=RoleCounts(counts), explained=False)
+    asked = replace(extension, counts=RoleCounts(counts), refusal=RefusalDetail.NONE)
     nobody = RequestIdentity(env.ids.uuid())
 
     def attempt() -> DecisionFlow[ExtendResult]:

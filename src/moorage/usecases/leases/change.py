@@ -19,7 +19,6 @@ from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_deci
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
     Proposal,
-    RefusalDetail,
     RefusalReader,
     RequestIdentity,
     resized_from,
@@ -211,7 +210,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     only_resized = after.terms == before.terms and change.restated is None
     reader = RefusalReader(
         operator=caller.operator,
-        detail=RefusalDetail.NONE if change.unexplained else RefusalDetail.FULL,
+        detail=change.refusal,
         resized_from=resized_from(ensemble, changed) if only_resized else {},
     )
     proposal = Proposal(

@@ -21,7 +21,6 @@ from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_deci
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
     Proposal,
-    RefusalDetail,
     RefusalReader,
     RequestIdentity,
     WaitlistGate,
@@ -147,7 +146,7 @@ def _create(
         promise=replace(promise(lease), outranks=0 if request.existing_grant else terms.priority),
         waitlist_gate=_turn(env, lease, ensemble, request),
         further_changes=further_changes,
-        reader=RefusalReader(operator=caller.operator, detail=_detail(request)),
+        reader=RefusalReader(operator=caller.operator, detail=request.refusal),
     )
     options = DecisionOptions(
         time_limit=request.time_limit, objective=request.objective, seed=request.seed
@@ -204,17 +203,6 @@ def _turn(
         return ignore_waitlist
     turn = turn_of_window(env, ensemble, lease.terms)
     return turn if request.entry is None else replace(turn, entry=request.entry.id)
-
-
-def _detail(request: LeaseRequest) -> RefusalDetail:
-    """How much of an explanation a refusal of this request gets."""
-    if request.unexplained:
-        return RefusalDetail.NONE
-    return (
-        RefusalDetail.UNSTORED
-        if request.refusal_unstored or request.entry is not None
-        else RefusalDetail.FULL
-    )
 
 
 def _renewed(store: Store, request: LeaseRequest) -> LeaseRequest:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.requests import Objective
+from moorage.usecases.decide.request import RefusalDetail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,11 +49,7 @@ class LeaseRequest:
     existing_grant: ExistingGrant | None = None
     entry: WaitlistEntry | None = None
     """The waitlist entry that is being tried; its ensemble is used then."""
-    refusal_unstored: bool = False
-    """The explanation of a refusal is not stored, because another start is tried then."""
-    unexplained: bool = False
-    """A refusal has no explanation, and nothing is stored: the caller only needs to know whether it
-    fits."""
+    refusal: RefusalDetail = RefusalDetail.FULL
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None
@@ -86,8 +83,7 @@ class LeaseChange:
     restated: RestatedMembers | None = None
     annotations: Mapping[str, object] | None = None
     """Annotations that replace the lease's; see `Lease.annotations`."""
-    unexplained: bool = False
-    """As `LeaseRequest.unexplained`."""
+    refusal: RefusalDetail = RefusalDetail.FULL
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import SECOND, Period
 from moorage.domain.waitlist import EntryState, EntryStep, WaitsFor, entry_after
-from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.request import RefusalDetail, RequestIdentity
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.ports import Caller
@@ -135,6 +135,7 @@ def _granted(env: UseCaseEnvironment, entry: WaitlistEntry) -> LeaseResult:
             actions=entry.actions,
             annotations=entry.annotations,
             entry=entry,
+            refusal=RefusalDetail.UNSTORED,
             any_priority=entry.any_priority,
             objective=entry.objective,
             seed=entry.seed,

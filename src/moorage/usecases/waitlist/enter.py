@@ -15,7 +15,7 @@ from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import Period
 from moorage.domain.quotas import QuotaName
 from moorage.domain.waitlist import WaitlistEntry, WaitsFor, needed
-from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.request import RefusalDetail, RequestIdentity
 from moorage.usecases.ensembles.create import ensemble_from_description
 from moorage.usecases.leases.create import check_leasable, create_lease, made_before
 from moorage.usecases.leases.shaping import check_margins, checked_end, checked_lead, checked_start
@@ -106,7 +106,7 @@ def _at_once(
 
     def create(start: Instant) -> LeaseResult:
         terms = request.terms.moved(Period(start, start + length))
-        one = replace(request, terms=terms, refusal_unstored=True)
+        one = replace(request, terms=terms, refusal=RefusalDetail.UNSTORED)
         return create_lease(unexplained(env), caller, one, identity)
 
     first = entry.first_at(env.store.now())
