@@ -1,10 +1,12 @@
 """Groups and policies between them: against every placement, by the policies' meanings."""
 
-import os
 import random
 from collections import Counter
 from dataclasses import replace
 from types import MappingProxyType
+
+from tests.engine.test_alternatives import best
+from tests.seeds import cases
 
 from moorage.domain.ensembles import PolicyStatement, Selector
 from moorage.domain.member_names import MemberName
@@ -19,9 +21,7 @@ from moorage.testing.policy_checks import check_meaning, check_weaker_forms
 from moorage.testing.problems import random_built, random_level
 from moorage.testing.solver_checks import check_answer
 
-from tests.engine.test_alternatives import best  # isort: skip
-
-CASES = int(os.environ.get("MOORAGE_GROUPS", "150"))
+CASES = cases(50, 150)
 PATHS = (
     {"a": "g/0/w", "b": "g/1/w", "c": "h/w"},
     {"a": "g/0/w", "b": "g/0/d", "c": "g/1/w"},

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.seeds import cases
 
 from moorage.domain.ensembles import Role
 from moorage.domain.period import SECOND
@@ -28,7 +29,7 @@ def truth(found: VerifiedPlacement, roles: Sequence[Role]) -> int | None:
         return None
 
 
-@pytest.mark.parametrize("chunk", [range(150), range(150, 300), (SKEW_OF_NONE,)])
+@pytest.mark.parametrize("chunk", [range(cases(50, 300)), (SKEW_OF_NONE,)])
 def test_exact_numbers_are_exact_and_others_are_not_too_high(chunk: range) -> None:
     solver = Portfolio(CpSat())
     exact = 0

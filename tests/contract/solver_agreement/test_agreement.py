@@ -1,15 +1,15 @@
 """Every solver against the exhaustive one, on thousands of random small problems.
 
-All policies, strengths and objectives, fixed members, odd hosts. The number of problems follows
-the hypothesis profile: 1,000 at every push, 40,000 in `nightly`
-(`MOORAGE_HYPOTHESIS=nightly pytest tests/contract/solver_agreement`). A failure names its seed.
+All policies, strengths and objectives, fixed members, odd hosts: 400 problems at every push, 40,000
+at night (`MOORAGE_HYPOTHESIS=nightly pytest tests/contract/solver_agreement`). A failure names its
+seed.
 """
 
 import itertools
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from tests.seeds import cases
 
 from moorage.domain.period import SECOND
 from moorage.engine.joint.build import BuiltProblem
@@ -24,10 +24,7 @@ from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import random_built
 from moorage.testing.solver_checks import check_answer
 
-CHUNKS = 10
-PROFILE = settings.default
-assert PROFILE is not None, "tests/conftest.py loads one"
-SEEDS = (20 * PROFILE.max_examples if PROFILE.max_examples > 500 else 1_000) // CHUNKS
+CHUNKS, SEEDS = cases(4, 400), 100
 LIMIT = 30 * SECOND
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from tests.contract.solver_agreement.test_conflict_parts import asking, feasible, proper_parts
 from tests.contract.solver_agreement.test_member_kinds import cost, possible
 from tests.engine.test_devices import Givers, Oracle
+from tests.seeds import cases
 
 from moorage.domain.ensembles import MemberKind, Role
 from moorage.domain.requests import EnsembleRequest
@@ -23,7 +24,7 @@ from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import statement
 from moorage.testing.trees import Node, random_members, snapshot
 
-SEEDS = 150
+SEEDS = cases(60, 150)
 NODE = "CUSTOM_NODE"
 
 

@@ -11,6 +11,7 @@ from itertools import chain, combinations
 from types import MappingProxyType
 
 import pytest
+from tests.seeds import cases
 
 from moorage.domain.ensembles import Role
 from moorage.domain.explain import Element
@@ -161,12 +162,12 @@ def proper_parts(core: tuple[Element, ...]) -> Iterator[frozenset[Element]]:
 @pytest.mark.parametrize(
     ("case", "seeds"),
     [
-        (of_hosts, 150),
-        (of_even_domains, 150),
-        (of_narrowed_domains, 150),
-        (of_slices, 150),
-        (of_fenced_slices, 150),
-        (of_devices, 60),
+        (of_hosts, cases(50, 150)),
+        (of_even_domains, cases(50, 150)),
+        (of_narrowed_domains, cases(50, 150)),
+        (of_slices, cases(50, 150)),
+        (of_fenced_slices, cases(50, 150)),
+        (of_devices, cases(20, 60)),
     ],
 )
 def test_every_part_of_a_minimal_conflict_is_granted_alone(
@@ -197,7 +198,7 @@ def test_no_request_that_asks_for_a_conflict_and_more_is_granted(
 ) -> None:
     """Also where what is asked besides narrows what a skew of the conflict counts."""
     told = 0
-    for seed in range(300):
+    for seed in range(cases(80, 300)):
         built, ask = case(seed)
         if feasible(built) is not False:
             continue

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
-from hypothesis import settings
+from tests.seeds import cases
 
 from moorage.domain.explain import Element, EnsembleChange, Stage
 from moorage.domain.member_names import MemberName
@@ -26,10 +26,7 @@ from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import random_built
 
-CHUNKS = 10
-PROFILE = settings.default
-assert PROFILE is not None, "tests/conftest.py loads one"
-SEEDS = (4 * PROFILE.max_examples if PROFILE.max_examples > 500 else 400) // CHUNKS
+CHUNKS, SEEDS = cases(4, 200), 40
 
 
 def feasible(problem: Problem) -> bool:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping
 
 import pytest
+from tests.seeds import cases
 
 from moorage.domain.period import SECOND
 from moorage.domain.topology import Attachment, Domain, Topology
@@ -13,7 +14,7 @@ from moorage.engine.joint.problem import Verdict
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import Host, request, statement, terrain
 
-SEEDS = 300
+SEEDS = cases(100, 300)
 Roles = dict[str, tuple[int, Mapping[str, int]]]
 
 

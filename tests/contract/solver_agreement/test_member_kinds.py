@@ -1,12 +1,12 @@
 """Servers, volumes and ports together: every solver against all assignments, by the meanings."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 
 import pytest
 from tests.engine.test_devices import Givers, Oracle
+from tests.seeds import cases
 
 from moorage.domain.member_names import MemberName
 from moorage.domain.placement import Placement
@@ -26,7 +26,7 @@ from moorage.solver.portfolio import Portfolio
 from moorage.testing.trees import random_members, snapshot
 
 LIMIT = 30_000_000
-CASES = int(os.environ.get("MOORAGE_MEMBER_KINDS", "300"))
+CASES = cases(100, 300)
 SOLVERS: dict[str, SupportsSolve] = {
     "exhaustive": Exhaustive(),
     "portfolio": Portfolio(CpSat()),
@@ -104,8 +104,7 @@ def check(seed: int, counts: Counter[str]) -> None:
 
 def test_all_kinds_are_placed_as_their_words_say() -> None:
     counts: Counter[str] = Counter()
-    first = int(os.environ.get("MOORAGE_FIRST_SEED", "0"))
-    for seed in range(first, first + CASES):
+    for seed in range(CASES):
         check(seed, counts)
     assert CASES / 10 < counts["infeasible"] < 9 * CASES / 10, counts
     assert counts["mixed"] > CASES / 5, counts

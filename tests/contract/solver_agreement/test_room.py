@@ -1,7 +1,7 @@
 """Solvers that leave room for others, against the exhaustive one, which knows nothing of it.
 
 Room decides only between placements that cost the same, so what is proved to be the best must cost
-what the best of all placements costs. The number of problems is the same in every profile.
+what the best of all placements costs.
 """
 
 import random
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.seeds import cases
 
 from moorage.domain.period import SECOND
 from moorage.domain.request_mix import RequestMix, shape
@@ -24,7 +25,7 @@ from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import random_built
 from moorage.testing.solver_checks import LIMIT, check_answer
 
-CHUNKS, SEEDS = 10, 300
+CHUNKS, SEEDS = 10, cases(60, 300)
 
 
 def with_random_room(built: BuiltProblem, seed: int) -> BuiltProblem:
