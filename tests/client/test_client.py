@@ -22,9 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def application() -> Iterator[Application]:
-    with in_process.app() as made:
-        with in_process.client(made) as operator:
-            in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
+    with in_process.app(fleet=(ROOT / "fleets/three-racks.yaml").read_text("utf-8")) as made:
         yield made
 
 

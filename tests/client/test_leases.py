@@ -19,9 +19,8 @@ START, END = "2026-11-23T08:00:00Z", "2026-11-27T18:00:00Z"
 
 @pytest.fixture
 def operator() -> Iterator[Moorage]:
-    clock = HandClock()
-    with in_process.app(clock=clock) as made, in_process.client(made) as found:
-        in_process.load(found, FLEET)
+    application = in_process.app(clock=HandClock(), fleet=FLEET)
+    with application as made, in_process.client(made) as found:
         yield found
 
 

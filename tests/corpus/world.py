@@ -21,8 +21,7 @@ from moorage.settings import configure, read
 from moorage.store.settable_clock import SettableClock, create
 from moorage.telemetry.instruments import Metrics
 from moorage.testing.ledger_copy import private_ledger
-from moorage.testing.service import NINE, OPERATOR
-from moorage.usecases.ledger.fleet_loading import load_fleet
+from moorage.testing.service import NINE
 from moorage.usecases.next_deadline import next_edge
 from moorage.workers.simulated_time import SimulatedTime
 
@@ -78,7 +77,7 @@ def opened(fleet: str | None, settings: Mapping[str, str], first_id: int = 1) ->
     """
     clock = _clock()
     configured = configure(read({**_SETTINGS, **settings}, {}, files=()))
-    store = private_ledger(clock)
+    store = private_ledger(clock, fleet or "")
     try:
         solver = solver_in_this_process(configured.pool.strategies)
         env = replace(
@@ -92,7 +91,6 @@ def opened(fleet: str | None, settings: Mapping[str, str], first_id: int = 1) ->
         monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": store.snapshot})
         known: set[str] = set()
         for part in parts(expand(read_fleet(fleet))) if fleet else ():
-            load_fleet(store, OPERATOR, part)
             known |= {one.uuid for one in part.providers} | {one.consumer.uuid for one in part.load}
         app = assemble(configured, env, monitoring, simulated=simulated)
         yield World(app, frozenset(known))

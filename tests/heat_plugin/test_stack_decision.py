@@ -19,6 +19,7 @@ from moorage.heat_plugin.stack_decision import StackDecisions, StackRefused
 from moorage.testing import in_process
 
 ROOT = Path(__file__).parents[2]
+THREE_RACKS = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
 MODES = ("off", "annotated", "advise", "enforce")
 
 
@@ -57,15 +58,16 @@ class Cloud:
 
 @pytest.fixture
 def cloud() -> Iterator[Cloud]:
-    with in_process.app() as application, in_process.client(application) as operator:
-        in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
-        with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-            thread.start()
-            endpoint = f"http://127.0.0.1:{server.server_port}/v1"
-            yield Cloud(TestClient(application), Settings("enforce", endpoint=endpoint))
-            server.shutdown()
-            thread.join()
+    with (
+        in_process.app(fleet=THREE_RACKS) as application,
+        make_server("127.0.0.1", 0, application, handler_class=Quiet) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        endpoint = f"http://127.0.0.1:{server.server_port}/v1"
+        yield Cloud(TestClient(application), Settings("enforce", endpoint=endpoint))
+        server.shutdown()
+        thread.join()
 
 
 def test_all_servers_are_held_before_the_stack_acts(cloud: Cloud) -> None:

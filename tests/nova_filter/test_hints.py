@@ -23,6 +23,7 @@ from moorage.testing import in_process
 from moorage.testing.service import HandClock
 
 ROOT = Path(__file__).parents[2]
+THREE_RACKS = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
 TENANT = {"X-Auth-Token": "shop-user:shop", "X-Roles": "member"}
 TOKEN = "shop-user:shop"
 OTHER = "bob:other"
@@ -132,15 +133,16 @@ class Cloud:
 @pytest.fixture
 def cloud() -> Iterator[Cloud]:
     clock = HandClock()
-    with in_process.app(clock=clock) as application, in_process.client(application) as operator:
-        in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
-        with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-            thread.start()
-            endpoint = f"http://127.0.0.1:{server.server_port}/v1"
-            yield Cloud(TestClient(application), endpoint, clock)
-            server.shutdown()
-            thread.join()
+    with (
+        in_process.app(clock=clock, fleet=THREE_RACKS) as application,
+        make_server("127.0.0.1", 0, application, handler_class=Quiet) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        endpoint = f"http://127.0.0.1:{server.server_port}/v1"
+        yield Cloud(TestClient(application), endpoint, clock)
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize("key", ["os:scheduler_hints", "OS-SCH-HNT:scheduler_hints"])

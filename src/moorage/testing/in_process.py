@@ -35,10 +35,18 @@ OPERATOR: Final = Access(ENDPOINT, OPERATOR_TOKEN)
 
 
 @contextmanager
-def app(database: str | None = None, *, clock: Clock | None = None) -> Iterator[Application]:
-    """The WSGI application over a ledger; by default a private one that is gone afterwards."""
+def app(
+    database: str | None = None, *, clock: Clock | None = None, fleet: str = ""
+) -> Iterator[Application]:
+    """The WSGI application over a ledger; by default a private one that is gone afterwards.
+
+    Args:
+        database: the URL of a ledger that is kept.
+        clock: as of `open_store`.
+        fleet: the text of a fleet file that a private ledger begins with; empty: no hosts.
+    """
     settings = configure(read({"database": database or "sqlite://"}, {}, files=()))
-    store = private_ledger(clock) if database is None else open_store(database, clock=clock)
+    store = private_ledger(clock, fleet) if database is None else open_store(database, clock=clock)
     try:
         yield create_app(settings, store=store, clock=clock)
     finally:

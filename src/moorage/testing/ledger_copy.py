@@ -59,10 +59,10 @@ def private_ledger(clock: Clock | None = None, fleet: str = "") -> Ledger:
     return Ledger(SqliteBackend(path, private=folder), clock)
 
 
-def new_database(folder: Path) -> str:
-    """Return the URL of a new ledger in a file in the folder."""
+def new_database(folder: Path, clock: Clock | None = None, fleet: str = "") -> str:
+    """Return the URL of a new ledger in a file in the folder, with the fleet loaded."""
     path = folder / "ledger.db"
-    write_ledger(path)
+    write_ledger(path, clock, fleet)
     return f"sqlite:///{path}"
 
 

@@ -133,11 +133,10 @@ def ticket_server(flavor: Any) -> NovaServer:
 def cloud() -> Iterator[Cloud]:
     given = {"database": "sqlite://", "pci_in_placement": "true", "pci_alias": [json.dumps(ALIAS)]}
     settings = configure(read(given, {}, files=()))
-    store = private_ledger()
+    store = private_ledger(fleet=FLEET)
     try:
         application = create_app(settings, store=store)
         with in_process.client(application) as operator:
-            in_process.load(operator, FLEET)
             rows = [
                 {**SIZE, "ID": name, "Name": name, "Properties": specs}
                 for name, specs in SPECS.items()

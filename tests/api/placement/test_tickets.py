@@ -18,6 +18,7 @@ from moorage.testing import in_process
 from moorage.testing.service import HandClock
 
 ROOT = Path(__file__).parents[3]
+THREE_RACKS = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
 NATIVE = {"X-Auth-Token": "shop-user:shop", "X-Roles": "member"}
 PLACEMENT = {"X-Auth-Token": OPERATOR_TOKEN, "OpenStack-API-Version": "placement 1.39"}
 ADMIN = {"X-Auth-Token": OPERATOR_TOKEN}
@@ -89,8 +90,7 @@ class Cloud:
 @pytest.fixture
 def cloud() -> Iterator[Cloud]:
     clock = HandClock()
-    with in_process.app(clock=clock) as application, in_process.client(application) as operator:
-        in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
+    with in_process.app(clock=clock, fleet=THREE_RACKS) as application:
         yield Cloud(TestClient(application), clock)
 
 

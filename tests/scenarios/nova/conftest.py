@@ -14,7 +14,6 @@ import yaml
 from moorage.app import create_app
 from moorage.settings import configure, read
 from moorage.store import Ledger, open_store
-from moorage.testing import in_process
 from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import HandClock
 
@@ -164,18 +163,16 @@ def at(provider: str, **amounts: int) -> dict[str, Any]:
 def clouded(tmp_path: Path, **settings: str | list[str]) -> Iterator[Cloud]:
     """A cloud over a file, so that every thread has a connection of its own."""
     clock = HandClock()
-    database = new_database(tmp_path)
+    database = new_database(tmp_path, clock, THREE_RACKS)
     store = open_store(database, clock=clock)
     configured = configure(read({"database": database, **settings}, {}, files=()))
     application = create_app(configured, store=store, clock=clock)
     with (
         closing(store),
-        in_process.client(application) as operator,
         httpx.Client(
             transport=httpx.WSGITransport(application), base_url="http://moorage.invalid"
         ) as client,
     ):
-        in_process.load(operator, THREE_RACKS)
         yield Cloud(Nova(client), Tenant(client), clock, store)
 
 
