@@ -14,14 +14,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import closing, contextmanager
+from functools import cache, cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
+from pymysql.constants import CLIENT
 from sqlalchemy import make_url
 from tests.servers.guard import guard, released
 from tests.servers.ports import free_port
@@ -93,11 +94,16 @@ def ask(url: str, statement: str, *arguments: object) -> tuple[Any, ...]:
         return tuple(cursor.fetchall())
 
 
-def _kill(url: str, database: str | None, most: int) -> None:
-    listed = "SELECT id FROM information_schema.processlist WHERE db = %s LIMIT %s"
-    for (number,) in ask(url, listed, database, most):
-        with contextlib.suppress(pymysql.Error):  # it has gone already
-            ask(url, f"KILL {number}")
+def _kill(connection: pymysql.Connection, database: str | None, most: int) -> None:
+    listed = (
+        "SELECT id FROM information_schema.processlist"
+        " WHERE db = %s AND id <> CONNECTION_ID() LIMIT %s"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(listed, (database, most))
+        for (number,) in cursor.fetchall():
+            with contextlib.suppress(pymysql.Error):  # it has gone already
+                cursor.execute(f"KILL {number}")
 
 
 class MariadbServer:
@@ -195,7 +201,8 @@ class MariadbServer:
 
     def kill_connections(self, database: str | None, most: int) -> None:
         """Break some of the connections to a database, in the middle of whatever they do."""
-        _kill(self.url, database, most)
+        with connected(self.url, autocommit=True) as connection:
+            _kill(connection, database, most)
 
     def run(self, program: str, *words: str, **more: Any) -> None:
         """One of the server's own client programs, connected to it."""
@@ -229,6 +236,11 @@ class Databases:
         self._made: set[str] = set()
         self._idle: list[str] = []
 
+    @cached_property
+    def _connection(self) -> pymysql.Connection:
+        """Kept: a new one takes longer than what is asked on it."""
+        return connected(self.admin, autocommit=True, client_flag=CLIENT.MULTI_STATEMENTS)
+
     def empty(self, settings: str = "") -> str:
         """The URL of a database without tables."""
         name = f"moorage_test_{os.getpid()}_{next(_numbers)}"
@@ -240,10 +252,10 @@ class Databases:
         """The URL of a database that is up to date, without rows but the standard ones."""
         if self._idle:
             url = self._idle.pop()
-            with connected(url) as connection, connection.cursor() as cursor:
-                for statement in _EMPTY:
-                    cursor.execute(statement)
-                connection.commit()
+            with self._connection.cursor() as cursor:
+                cursor.execute(f"USE {make_url(url).database}; {_EMPTY}")
+                while cursor.nextset():
+                    pass
             return url
         url = self.empty()
         open_store(url).close()
@@ -252,23 +264,31 @@ class Databases:
     def release(self, url: str) -> None:
         """Give back what `migrated` made."""
         # What a test left open must not get in the way of the next.
-        _kill(self.admin, make_url(url).database, 1_000)
+        _kill(self._connection, make_url(url).database, 1_000)
         self._idle.append(url)
 
     def close(self) -> None:
+        """End what is connected to them."""
+        self._connection.close()
+
+    def drop(self) -> None:
         """Drop them all: needed where the server lives on."""
         for name in self._made:
             ask(self.admin, f"DROP DATABASE IF EXISTS {name}")
 
 
 _KEPT = {"ledger", "resource_classes", "traits"}
-_EMPTY = (
-    "SET foreign_key_checks = 0, innodb_lock_wait_timeout = 10",
-    *(f"DELETE FROM {one.name}" for one in metadata.sorted_tables if one.name not in _KEPT),
-    "DELETE FROM resource_classes WHERE place IS NULL",
-    "DELETE FROM traits WHERE name LIKE 'CUSTOM%'",
-    "UPDATE ledger SET revision = 0, topology_revision = 0, log_start = 0",
-    "UPDATE ledger SET events_start = 0, events_start_at = 0",
+_EMPTY = "; ".join(
+    (
+        "SET foreign_key_checks = 0, innodb_lock_wait_timeout = 10",
+        "START TRANSACTION",
+        *(f"DELETE FROM {one.name}" for one in metadata.sorted_tables if one.name not in _KEPT),
+        "DELETE FROM resource_classes WHERE place IS NULL",
+        "DELETE FROM traits WHERE name LIKE 'CUSTOM%'",
+        "UPDATE ledger SET revision = 0, topology_revision = 0, log_start = 0",
+        "UPDATE ledger SET events_start = 0, events_start_at = 0",
+        "COMMIT",
+    )
 )
 
 
@@ -289,14 +309,14 @@ def mariadb_databases() -> Iterator[Databases]:
     """The server that all tests share."""
     given = os.environ.get("MOORAGE_TEST_MARIADB")
     if given:
-        databases = Databases(given)
-        yield databases
-        databases.close()
+        with closing(Databases(given)) as databases:
+            yield databases
+        databases.drop()
         return
     if program() is None:
         pytest.skip(NONE_FOUND)
-    with running_server() as server:
-        yield Databases(server.url)
+    with running_server() as server, closing(Databases(server.url)) as databases:
+        yield databases
 
 
 @pytest.fixture

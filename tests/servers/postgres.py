@@ -13,8 +13,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import closing, contextmanager
+from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -192,6 +192,11 @@ class Databases:
         self._made: set[str] = set()
         self._idle: list[str] = []
 
+    @cached_property
+    def _connection(self) -> psycopg.Connection:
+        """Kept: a new one takes longer than what is asked on it."""
+        return psycopg.connect(self._admin, autocommit=True)
+
     def _do(self, statement: str) -> None:
         with psycopg.connect(self._admin, autocommit=True) as connection:
             connection.execute(statement)
@@ -225,12 +230,16 @@ class Databases:
         """Give back what `migrated` made."""
         # What a test left open must not get in the way of the next.
         name = make_url(url).database
-        self._do(
+        self._connection.execute(
             f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'"
         )
         self._idle.append(url)
 
     def close(self) -> None:
+        """End what is connected to them."""
+        self._connection.close()
+
+    def drop(self) -> None:
         """Drop them all: needed where the server lives on."""
         for name in self._made:
             self._do(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -276,12 +285,12 @@ def postgres_databases() -> Iterator[Databases]:
     """The server that all tests share."""
     given = os.environ.get("MOORAGE_TEST_POSTGRES")
     if given:
-        databases = Databases(given)
-        yield databases
-        databases.close()
+        with closing(Databases(given)) as databases:
+            yield databases
+        databases.drop()
         return
-    with running_server() as server:
-        yield Databases(server.url)
+    with running_server() as server, closing(Databases(server.url)) as databases:
+        yield databases
 
 
 @pytest.fixture
