@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-import httpx
-
 from moorage.domain.period import SECOND
 from moorage.domain.targets import is_public
 from moorage.outward.timeout import call_with_timeout
 from moorage.usecases.effect_dispatch import OutwardFailure
 
 if TYPE_CHECKING:
+    import httpx
+
     from moorage.usecases.events.deliver import OutgoingEvent
 
 ID: Final = "webhook-id"
@@ -47,6 +47,8 @@ class SubscriberClient:
             OutwardFailure: it may not be reached, was not, took too long, or answered anything
                 else.
         """
+        import httpx  # noqa: PLC0415 - as in `webhook`
+
         parts = urlsplit(sending.url)
         where = parts.netloc
         # No redirect is followed, and no proxy of the environment used.
@@ -63,6 +65,8 @@ class SubscriberClient:
 
     def _post(self, client: httpx.Client, sending: OutgoingEvent) -> int:
         """The answer's status; its body is not read."""
+        import httpx  # noqa: PLC0415 - as above
+
         url = httpx.URL(sending.url)
         port = url.port or (443 if url.scheme == "https" else 80)
         address = self._address(url.host, port)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-import httpx
-
 from moorage.outward.timeout import call_with_timeout
 from moorage.usecases.effect_dispatch import OutwardFailure
 
@@ -75,6 +73,8 @@ def post_json(
     if secret:
         headers[SIGNATURE] = signature(secret, body)
     place = url_origin(url)
+    import httpx  # noqa: PLC0415 - few services call anybody, and each would start a tenth later
+
     try:
         return call_with_timeout(timeout, place, lambda: _post(url, body, headers, timeout, keep))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -96,6 +96,8 @@ def _post(
     url: str, body: bytes, headers: dict[str, str], timeout: float, keep: int
 ) -> tuple[int, bytes]:
     """The answer's status and beginning. Redirects are not followed."""
+    import httpx  # noqa: PLC0415 - as above
+
     answer = b""
     with (
         httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
