@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
+from moorage.client.certificates import trusted_at
 from moorage.domain.errors import MoorageError
 from moorage.domain.period import from_datetime
 from moorage.domain.retry_policy import RetryPolicy
@@ -103,7 +104,7 @@ class PlacementWire:
             limits=limits,
             transport=options.through,
             trust_env=not local,
-            verify=credentials.trust,
+            verify=trusted_at(self.endpoint, trust=credentials.trust),
         )
 
     def __enter__(self) -> Self:

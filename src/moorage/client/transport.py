@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
+from moorage.client.certificates import trusted_at
 from moorage.client.errors import NoAnswer, NotMoorage, Unreachable, error_for
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class HttpTransport(Transport):
             timeout=httpx.Timeout(timeout, connect=5.0),
             transport=through,
             trust_env=not _is_local(access.endpoint),
-            verify=access.trust,
+            verify=trusted_at(access.endpoint, trust=access.trust),
         )
 
     def close(self) -> None:

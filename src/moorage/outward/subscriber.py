@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from moorage.client.certificates import trusted_at
 from moorage.domain.period import SECOND
 from moorage.domain.targets import is_public
 from moorage.outward.timeout import call_with_timeout
@@ -52,7 +53,12 @@ class SubscriberClient:
         parts = urlsplit(sending.url)
         where = parts.netloc
         # No redirect is followed, and no proxy of the environment used.
-        client = httpx.Client(timeout=self.timeout, follow_redirects=False, trust_env=False)
+        client = httpx.Client(
+            timeout=self.timeout,
+            follow_redirects=False,
+            trust_env=False,
+            verify=trusted_at(sending.url),
+        )
         try:
             status = call_with_timeout(self.timeout, where, lambda: self._post(client, sending))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from moorage.client.certificates import trusted_at
 from moorage.outward.timeout import call_with_timeout
 from moorage.usecases.effect_dispatch import OutwardFailure
 
@@ -100,7 +101,9 @@ def _post(
 
     answer = b""
     with (
-        httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
+        httpx.Client(
+            timeout=timeout, follow_redirects=False, trust_env=False, verify=trusted_at(url)
+        ) as client,
         client.stream("POST", url, content=body, headers=headers) as reply,
     ):
         parts = reply.iter_bytes() if keep else ()
