@@ -354,3 +354,34 @@ def test_a_saved_instance_says_the_same(edge: Service) -> None:
     outcome = solve(edge.env.solver, built.problem, time_limit=1_000_000, seed=0)
     assert outcome.verdict is Verdict.INFEASIBLE
     assert dumps_request(loads_request(dumps_request(built))) == dumps_request(built)
+
+
+FORBIDDING = """
+fleet: f
+hosts:
+  - name: old
+    inventories: {VCPU: 8}
+    traits: [CUSTOM_OLD]
+    children: [{name: old-gpu, inventories: {PGPU: 4}}]
+  - name: mixed
+    inventories: {VCPU: 8}
+    children: [{name: mixed-gpu, inventories: {PGPU: 4}, traits: [CUSTOM_OLD]}]
+"""
+
+
+@pytest.mark.parametrize("forbidden", [["CUSTOM_OLD"], []])
+def test_what_a_role_without_resources_forbids_its_host_lacks(forbidden: list[str]) -> None:
+    service = Service(FORBIDDING)
+    role = {"name": "r", "count": 8, "groups": [{"name": "g", "resources": {"PGPU": 1}}]}
+    try:
+        answer = create(service, {**role, "forbidden": forbidden})
+        assert answer.status_code == (201 if not forbidden else 409), answer.text
+        some = held(service, {**role, "count": 4, "forbidden": forbidden}) if forbidden else None
+        if some is not None:
+            found = {name for of in places(service, some).values() for name in of}
+            assert found == {"mixed/mixed-gpu"}, "its GPU may have the trait"
+            group = {"name": "g", "resources": {"PGPU": 1}, "forbidden": ["CUSTOM_OLD"]}
+            wrong = create(service, {**role, "count": 1, "forbidden": forbidden, "groups": [group]})
+            assert wrong.status_code == 409, wrong.text
+    finally:
+        service.close()

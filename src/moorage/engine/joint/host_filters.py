@@ -208,6 +208,9 @@ def _open_hosts(terrain: Terrain, closed: frozenset[str]) -> Bools:
 def _root_traits(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
     for trait in sorted(role.root_required):
         yield f"trait:{trait}", terrain.has_trait(trait)
+    if not role.resources and not role.of_one_provider:
+        # No provider gives the member resources of its own: what is forbidden, its host lacks.
+        yield from _forbidden_traits(role, terrain)
 
 
 def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
@@ -215,11 +218,16 @@ def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, 
     for any_of in role.required:
         masks = [terrain.has_trait(trait) for trait in any_of]
         yield f"trait:{'|'.join(sorted(any_of))}", np.logical_or.reduce([nowhere, *masks])
-    for trait in sorted(role.forbidden):
-        yield f"forbidden:{trait}", ~terrain.has_trait(trait)
+    if role.resources or role.of_one_provider:
+        yield from _forbidden_traits(role, terrain)
     for any_of in role.member_of:
         masks = [terrain.aggregates.get(uuid, nowhere) for uuid in any_of]
         yield "aggregate", np.logical_or.reduce([nowhere, *masks])
+
+
+def _forbidden_traits(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
+    for trait in sorted(role.forbidden):
+        yield f"forbidden:{trait}", ~terrain.has_trait(trait)
 
 
 def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
