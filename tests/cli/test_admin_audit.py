@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Cli
 
 from moorage.cli.admin import placement_over
+from moorage.client import registry
 from moorage.client.placement_wire import within
 from moorage.domain.changes import (
     Change,
@@ -104,6 +105,17 @@ def test_who_only_looks_makes_no_ledger(tmp_path: Path, offline: Cli, command: s
     assert refused.status == 1
     assert f"there is no ledger at sqlite:///{mistyped}" in refused.err
     assert not mistyped.exists()
+
+
+def test_the_ledger_of_a_simulation_is_named(tmp_path: Path, offline: Cli) -> None:
+    offline.environment["OS_CLOUD"] = "try"
+    chosen = registry.Registration("try", "http://[::1]:1", 1, "", "t", str(tmp_path))
+    registry.write(registry.state_directory(offline.environment), chosen)
+    refused = offline("admin", "audit", "--database", f"sqlite:///{tmp_path}/none.db")
+    assert f"that of simulation try: --database sqlite:///{tmp_path}/ledger.db" in refused.err
+    offline.environment["OS_CLOUD"] = "other"
+    refused = offline("admin", "audit", "--database", f"sqlite:///{tmp_path}/none.db")
+    assert "simulation" not in refused.err
 
 
 def test_orphans_are_told_from_the_young_and_from_migrations(

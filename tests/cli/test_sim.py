@@ -122,8 +122,10 @@ def test_a_killed_simulation_is_taken_up_again(offline: Any, mark: str) -> None:
     assert offline.body("sim", "list")["simulations"][0]["status"] == "running"
     held = offline.body("decision", "show", made["decision"]["id"])["decision"]
     assert held["status"] == "held"
-    assert offline("sim", "resume").status == 4
-    assert offline("sim", "stop").status == 0
+    assert offline("sim", "resume", "moorage-sim").status == 4
+    two = offline("sim", "stop", "moorage-sim", "--name", "other")
+    assert (two.status, "name one simulation" in two.err) == (2, True)
+    assert offline("sim", "stop", "moorage-sim").status == 0
     assert (
         offline("sim", "resume").err
         == "no simulation called moorage-sim; to see those there are: moorage sim list\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.output import table
@@ -84,9 +85,21 @@ def present_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
     if is_missing(url):
         # Of a server not the URL: it may have a password.
         where = f"at {url}" if url.startswith("sqlite:") else "in the database: it is empty"
-        raise InvalidDescription(f"there is no ledger {where}", path="database")
+        raise InvalidDescription(f"there is no ledger {where}{_simulations()}", path="database")
     with _opened(url) as store:
         yield store
+
+
+def _simulations() -> str:
+    """How to name the ledger of the simulation that OS_CLOUD selects, if it selects one."""
+    from moorage.cli.sim_process import database_url
+    from moorage.client import registry
+
+    name = os.environ.get("OS_CLOUD", "")
+    found = registry.known(registry.state_directory(os.environ), name)
+    if found is None:
+        return ""
+    return f"; that of simulation {name}: --database {database_url(Path(found.directory))}"
 
 
 @contextmanager

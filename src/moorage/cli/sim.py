@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.cli.parser import Flag, Option
+from moorage.cli.parser import Flag, Option, WrongUsage
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.client import registry
 from moorage.client.discovery import Access
@@ -31,6 +31,10 @@ KILLED: Final = "killed"
 
 
 SIMULATION = Option("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
+NAMED = (
+    Option("simulation", nargs="?", metavar="NAME", help="the simulation, as with --name"),
+    SIMULATION,
+)
 PORT = Option("--port", type=int, metavar="N", help="default: any free one")
 
 
@@ -46,6 +50,17 @@ class Killed(MoorageError):
             f"simulation {name} was killed (resume it: moorage sim resume --name {name};"
             f" or remove it: moorage sim stop --name {name})"
         )
+
+
+def _named(args: argparse.Namespace) -> str:
+    """The name of the simulation to stop or resume.
+
+    Raises:
+        WrongUsage: two names are given.
+    """
+    if args.simulation and args.name not in {None, args.simulation}:
+        raise WrongUsage(f"{args.simulation} or {args.name}: name one simulation")
+    return chosen_name(args.simulation or args.name)
 
 
 def chosen_name(name: str | None) -> str:
@@ -165,13 +180,13 @@ class Stop(Command):
     Of a killed one, the database is removed.
     """
 
-    examples = "moorage sim stop\nmoorage sim stop --name other"
-    options = (SIMULATION,)
+    examples = "moorage sim stop\nmoorage sim stop other"
+    options = NAMED
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli import sim_process
 
-        wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
+        wanted, state = _named(args), registry.state_directory(os.environ)
         found = registry.known(state, wanted)
         if found is None:
             raise Missing("simulation called", wanted, TO_LIST)
@@ -193,16 +208,16 @@ class Resume(Command):
     examples = """
         moorage sim list
         moorage sim resume
-        moorage sim resume --name other --port 8790
+        moorage sim resume other --port 8790
     """
-    options = (SIMULATION, PORT)
+    options = (*NAMED, PORT)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli import sim_process
         from moorage.cli.demo import ended_by_signal
         from moorage.client.moorage import connect
 
-        wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
+        wanted, state = _named(args), registry.state_directory(os.environ)
         found = registry.known(state, wanted)
         if found is None:
             raise Missing("simulation called", wanted, TO_LIST)
@@ -254,6 +269,7 @@ class List(Command):
                     "fleet": one.fleet,
                     "endpoint": endpoint,
                     "pid": pid,
+                    "directory": one.directory,
                 }
                 for one, state, (endpoint, pid) in zip(found, status, where, strict=True)
             ]
