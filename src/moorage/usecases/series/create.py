@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.errors import (
@@ -29,6 +30,7 @@ from moorage.usecases.leases.shaping import (
     checked_start,
 )
 from moorage.usecases.offers.expiry import give_up_offer
+from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.series.alternatives import other_starts, without_refused_dates
 from moorage.usecases.series.kept_occurrences import OccurrenceHolds
 from moorage.usecases.series.queries import own_series, series_with_leases, status
@@ -87,24 +89,20 @@ def create_series(
         Busy: time ran out, there were too many conflicting commits, the check did not answer, or
             another request is creating the same series.
     """
-    if (made := _made_before(env, identity)) is not None:
-        return made
-    series, all_slots = _described(env, caller, request, identity)
-    check_stored(env, series.project_id, QuotaName.SERIES)
-    within = quota_limits(env.limits, any_priority=request.any_priority)
-    occurrences = OccurrencesRequest(
-        series, all_slots, within, as_many_as_fit=request.as_many_as_fit
-    )
-    try:
+    made_before = partial(_made_before, env, identity)
+
+    def answer() -> SeriesResult:
+        series, all_slots = _described(env, caller, request, identity)
+        check_stored(env, series.project_id, QuotaName.SERIES)
+        within = quota_limits(env.limits, any_priority=request.any_priority)
+        occurrences = OccurrencesRequest(
+            series, all_slots, within, as_many_as_fit=request.as_many_as_fit
+        )
         with exclusive_series(env, series.id):
-            if (made := _made_before(env, identity)) is not None:
-                return made
-            return _SeriesGrant(env, caller, occurrences).made()
-    except (DuplicateName, SeriesInfeasible):
-        # The same request was granted on another connection meanwhile: return that series.
-        if (made := _made_before(env, identity)) is not None:
-            return made
-        raise
+            return made_before() or _SeriesGrant(env, caller, occurrences).made()
+
+    races = (DuplicateName, SeriesInfeasible)
+    return answer_once(env, caller, identity, made_before, answer, races)
 
 
 def extend_series(
