@@ -168,7 +168,7 @@ def _query(world: World, call: Call) -> Call:
 
 def _path(world: World, call: Call) -> Call:
     path, mark, query = call.path.partition("?")
-    segments = path.split("/")
+    segments = (path or "/").split("/")
     kind = world.random.random()
     if kind < 0.3:
         segments.append("")
