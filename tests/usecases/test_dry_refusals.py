@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from moorage.domain.errors import Busy
 from moorage.testing.service import Service
 
 DRY = {"dry_run": "true"}
@@ -40,3 +41,17 @@ def test_an_explanation_that_was_asked_for_is_kept(service: Service) -> None:
     found = made.json["explanation"]
     again = service.call("GET", f"/explanations/{found['id']}")
     assert (again.status_code, again.json["explanation"]["conflict"]) == (200, found["conflict"])
+
+
+def test_an_explanation_that_cannot_be_kept_is_no_answer_to_who_asked_for_it_alone(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise Busy("others write")
+
+    monkeypatch.setattr(service.store, "commit", refuse)
+    asked = {"members": TOO_MUCH["members"]}
+    assert service.call("POST", "/explanations", {"explanation": asked}).status_code == 503
+    refused = service.call("POST", "/ensembles", {"ensemble": {**TOO_MUCH, "decide": {}}})
+    assert refused.status_code == 409, "a refusal is worth more than its record"
+    assert not refused.json["errors"][0].get("links")
