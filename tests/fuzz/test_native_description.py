@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from tests import seeds
 from tests.servers.replica import Replica
 
 from moorage.api.native.route import Route
@@ -131,7 +132,7 @@ def test_answers_are_as_described(
     route: Route, description: Any, paths: Mapping[str, dict[str, str]]
 ) -> None:
     @settings(
-        max_examples=max(10, settings().max_examples // 5),
+        max_examples=seeds.cases(5, 400),
         suppress_health_check=list(HealthCheck),
         database=None,
     )
