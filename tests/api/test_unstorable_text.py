@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
+from tests.servers.postgres import Databases
 
 from moorage.testing import in_process
 
@@ -18,9 +20,8 @@ UNSTORABLE = (r"\u0000", r"\ud800", r"\udc00", r"\ud800A", r"\uD800\uD800")
 UUID = "7a9b4f0e-3f5c-4a0e-9d3e-3f1a2b4c5d6e"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def wire(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    url = "sqlite://" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+@contextmanager
+def served(url: str | None) -> Iterator[httpx.Client]:
     with (
         in_process.app(url) as application,
         httpx.Client(
@@ -30,6 +31,27 @@ def wire(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
         ) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="module")
+def on_sqlite() -> Iterator[httpx.Client]:
+    with served(None) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def on_postgresql(postgres_databases: Databases) -> Iterator[httpx.Client]:
+    url = postgres_databases.migrated()
+    with served(url) as client:
+        yield client
+    postgres_databases.release(url)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def wire(request: pytest.FixtureRequest) -> httpx.Client:
+    """A service for all tests on its database: what is refused leaves nothing."""
+    found: httpx.Client = request.getfixturevalue(f"on_{request.param}")
+    return found
 
 
 MEMBERS: Any = [{"name": "§", "count": 1, "flavor": "f"}]
