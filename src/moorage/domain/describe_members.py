@@ -141,8 +141,7 @@ def read_choice(name: str, source: object, path: str) -> RoleDescription:
             f"role {name} has no flavor, so its image changes nothing", path=f"{path}.{given[0]}"
         )
     taken = None if resources is None else plain_values.positive(resources, f"{path}.resources")
-    if kind == MemberKind.BAREMETAL and taken is not None:
-        check_whole_node(name, taken, f"{path}.resources")
+    _check_size(name, kind, taken or {}, f"{path}.resources")
     return RoleDescription(
         name=name,
         kind=kind,
@@ -161,6 +160,23 @@ def read_choice(name: str, source: object, path: str) -> RoleDescription:
         on_server=None if on_server is None else plain_values.name(on_server, f"{path}.on_server"),
         servers_of=plain_values.names(fields.get("servers_of", ()), f"{path}.servers_of"),
     )
+
+
+def _check_size(name: str, kind: str, taken: Amounts, path: str) -> None:
+    """Check that members of a kind can have such resources.
+
+    Raises:
+        InvalidDescription: they are other than whole nodes or slices have.
+    """
+    if kind == MemberKind.BAREMETAL and taken:
+        check_whole_node(name, taken, path)
+    others = [one for one in taken if not is_custom_name(one)]
+    if kind == MemberKind.SLICE and others:
+        raise InvalidDescription(
+            f"role {name} is of kind {kind}: slices are sized by what servers offer, which are"
+            f" custom resource classes (CUSTOM_...), not {min(others)}",
+            path=path,
+        )
 
 
 def check_whole_node(name: str, taken: Amounts, path: str) -> None:

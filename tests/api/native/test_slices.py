@@ -459,3 +459,12 @@ def test_alternatives_name_each_for_itself(service: Service) -> None:
     stored = service.call("GET", "/ensembles", query={"name": "either"}).json["ensembles"]
     shown = service.call("GET", f"/ensembles/{stored[0]['id']}").json["ensemble"]["members"][0]
     assert [one["servers_of"] for one in shown["alternatives"]] == [[], ["project-b"]]
+
+
+@pytest.mark.parametrize("more", [{}, {"CUSTOM_SESSION": 1}], ids=len)
+def test_slices_are_sized_by_what_servers_offer(service: Service, more: dict[str, int]) -> None:
+    role = {**SESSION, "name": "a", "resources": {**more, "VCPU": 1}}
+    answer = service.call("POST", "/ensembles", {"ensemble": {"name": "e", "members": [role]}})
+    assert answer.status_code == 400, answer.text
+    assert "slices are sized by what servers offer" in answer.text
+    assert answer.json["errors"][0]["path"] == "members[0].resources"
