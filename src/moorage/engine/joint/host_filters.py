@@ -208,7 +208,7 @@ def _open_hosts(terrain: Terrain, closed: frozenset[str]) -> Bools:
 def _root_traits(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
     for trait in sorted(role.root_required):
         yield f"trait:{trait}", terrain.has_trait(trait)
-    if not role.resources and not role.of_one_provider:
+    if role.forbidden and not role.resources and not role.of_one_provider:
         # No provider gives the member resources of its own: what is forbidden, its host lacks.
         yield from _forbidden_traits(role, terrain)
 
@@ -218,7 +218,7 @@ def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, 
     for any_of in role.required:
         masks = [terrain.has_trait(trait) for trait in any_of]
         yield f"trait:{'|'.join(sorted(any_of))}", np.logical_or.reduce([nowhere, *masks])
-    if role.resources or role.of_one_provider:
+    if role.forbidden and (role.resources or role.of_one_provider):
         yield from _forbidden_traits(role, terrain)
     for any_of in role.member_of:
         masks = [terrain.aggregates.get(uuid, nowhere) for uuid in any_of]
