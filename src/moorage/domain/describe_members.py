@@ -141,7 +141,8 @@ def read_choice(name: str, source: object, path: str) -> RoleDescription:
             f"role {name} has no flavor, so its image changes nothing", path=f"{path}.{given[0]}"
         )
     taken = None if resources is None else plain_values.positive(resources, f"{path}.resources")
-    _check_size(name, kind, taken or {}, f"{path}.resources")
+    if taken and kind in {MemberKind.BAREMETAL, MemberKind.SLICE}:
+        _check_size(name, kind, taken, f"{path}.resources")
     return RoleDescription(
         name=name,
         kind=kind,
@@ -168,7 +169,7 @@ def _check_size(name: str, kind: str, taken: Amounts, path: str) -> None:
     Raises:
         InvalidDescription: they are other than whole nodes or slices have.
     """
-    if kind == MemberKind.BAREMETAL and taken:
+    if kind == MemberKind.BAREMETAL:
         check_whole_node(name, taken, path)
     others = [one for one in taken if not is_custom_name(one)]
     if kind == MemberKind.SLICE and others:
