@@ -257,7 +257,7 @@ def test_a_name_is_not_empty(sim: Any, words: tuple[str, ...]) -> None:
 
 
 def test_a_tenant_sees_its_own_leases_only(sim: Any, lease: str) -> None:
-    tenant = sim.as_tenant("elsewhere")
+    tenant = sim.as_tenant("nowhere-else")
     assert tenant("lease", "show", lease).status == 6
     assert tenant.body("lease", "list")["leases"] == []
     assert tenant("lease", "list", "--all-projects").status == 5
