@@ -6,7 +6,17 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Duration, IdempotencyKey, Instant, Link, Name, Uuid
+from moorage.wire.fields import (
+    FOR_OPERATORS,
+    At,
+    Duration,
+    IdempotencyKey,
+    Instant,
+    Length,
+    Link,
+    Name,
+    Uuid,
+)
 from moorage.wire.templates import ChosenTemplate
 
 
@@ -63,7 +73,7 @@ class PlannedCreate(Struct, frozen=True, forbid_unknown_fields=True):
 class Amounts(Struct, frozen=True):
     """Units of one resource class from an instant until the next; the lowest of a `step`."""
 
-    at: str
+    at: At
     available: Annotated[
         int, Meta(description="What is left; to tenants as the largest bucket that it reaches")
     ]
@@ -74,28 +84,35 @@ class Amounts(Struct, frozen=True):
             " tenants in eighths, rounded up"
         ),
     ]
-    total: Annotated[int | UnsetType, Meta(description="To be had if nothing was booked")] = UNSET
+    total: Annotated[
+        int | UnsetType, Meta(description="To be had if nothing was booked"), FOR_OPERATORS
+    ] = UNSET
     away: Annotated[
-        int | UnsetType, Meta(description="What hosts have that are to be away; not in the total")
+        int | UnsetType,
+        Meta(description="What hosts have that are to be away; not in the total"),
+        FOR_OPERATORS,
     ] = UNSET
     reserved: Annotated[
         int | UnsetType,
         Meta(description="Of the total, booked for who is not there: holds, leases not used"),
+        FOR_OPERATORS,
     ] = UNSET
     allocated: Annotated[
         int | UnsetType,
         Meta(description="Of the total, what servers have, or are being built for"),
+        FOR_OPERATORS,
     ] = UNSET
     unbacked: Annotated[
         int | UnsetType,
         Meta(description="Booked beyond the total: on hosts that are away, and what is over-full"),
+        FOR_OPERATORS,
     ] = UNSET
 
 
 class Count(Struct, frozen=True):
     """How many fit from an instant until the next; throughout a `step`."""
 
-    at: str
+    at: At
     count: int
 
 
@@ -106,7 +123,7 @@ class Course(Struct, frozen=True):
     resources: dict[str, list[Amounts]]
     fit: list[Count] | None
     """Null where no size is asked about, and with `shared_by`."""
-    hosts: int | UnsetType = UNSET
+    hosts: Annotated[int | UnsetType, FOR_OPERATORS] = UNSET
     shared_by: list[str] | UnsetType = UNSET
     """Of pools (sharing providers) whose capacity hosts of several domains use: these domains. It
     counts in none of them. Absent of hosts."""
@@ -115,11 +132,11 @@ class Course(Struct, frozen=True):
 class CapacityValue(Struct, frozen=True):
     """Capacity from `start` until `end`, as step functions."""
 
-    start: str
-    end: str
-    computed_at: str
+    start: At
+    end: At
+    computed_at: At
     revision: int
-    step: str | None
+    step: Length | None
     exact: Annotated[bool, Meta(description="Whether numbers are told as they are")]
     parts: list[Course]
 
@@ -140,15 +157,15 @@ class Limit(Struct, frozen=True):
     policy: str | None = None
     role: str | None = None
     classes: list[str] = []
-    facts: dict[str, int] | UnsetType = UNSET
+    facts: Annotated[dict[str, int] | UnsetType, FOR_OPERATORS] = UNSET
     """The numbers of the fleet it runs into; for operators."""
 
 
 class Window(Struct, frozen=True):
     """A period; a null end means that it never ends."""
 
-    start: str
-    end: str | None
+    start: At
+    end: At | None
 
 
 class Fit(Struct, frozen=True):
@@ -162,7 +179,7 @@ class Fit(Struct, frozen=True):
     """How many more the project may have; null: without limit, or of a role of another project,
     whose quota is not told."""
     window: Window
-    computed_at: str
+    computed_at: At
     revision: int
 
 
@@ -175,8 +192,8 @@ class OneFit(Struct, frozen=True):
 class FreeWindow(Struct, frozen=True):
     """A stay may begin at any instant from `earliest` to `latest`."""
 
-    earliest: str
-    latest: str
+    earliest: At
+    latest: At
     count: int
     """How many fit, whenever it begins."""
 
@@ -186,10 +203,10 @@ class Windows(Struct, frozen=True):
 
     windows: list[FreeWindow]
     count: int
-    duration: str
-    start: str
-    end: str
-    computed_at: str
+    duration: Length
+    start: At
+    end: At
+    computed_at: At
     revision: int
 
 
@@ -200,7 +217,7 @@ class Staying(Struct, frozen=True):
     project_id: str
     host: str
     state: str
-    end: str | None
+    end: At | None
 
 
 class PlannedWindow(Struct, frozen=True):
@@ -211,10 +228,10 @@ class PlannedWindow(Struct, frozen=True):
     status: str
     hosts: list[str]
     """Names of those that there are."""
-    start: str
-    end: str | None
+    start: At
+    end: At | None
     reason: str
-    created_at: str
+    created_at: At
     links: list[Link]
     staying: list[Staying] | UnsetType = UNSET
     moved_leases: list[str] | UnsetType = UNSET

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.wire.decisions import Decision
-from moorage.wire.fields import Duration, IdempotencyKey, Link, Reason, Uuid
+from moorage.wire.fields import At, Duration, IdempotencyKey, Link, Reason, Uuid
 
 
 class ClaimBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,7 +84,7 @@ class Claim(Struct, frozen=True):
     project_id: str
     member: str
     status: str
-    expires_at: str | None
+    expires_at: At | None
     server_id: str | None
     comparison: Comparison
     present_as: PresentAs | None
@@ -92,8 +92,8 @@ class Claim(Struct, frozen=True):
     server_patch: ServerPatch | None
     reason: str | None
     """Why it failed; null where nothing was said."""
-    created_at: str
-    updated_at: str
+    created_at: At
+    updated_at: At
     links: list[Link]
     dry_run: bool = False
     idempotency_key: str | None = None

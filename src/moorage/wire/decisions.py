@@ -6,7 +6,18 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Duration, Generation, IdempotencyKey, Instant, Link, Name, Uuid
+from moorage.wire.fields import (
+    FOR_OPERATORS,
+    At,
+    Duration,
+    Generation,
+    IdempotencyKey,
+    Instant,
+    Length,
+    Link,
+    Name,
+    Uuid,
+)
 from moorage.wire.request_mix import RoomTaken
 
 Priority: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
@@ -111,8 +122,8 @@ UntilBecause: TypeAlias = Annotated[
 class Interval(Struct, frozen=True):
     """A half-open period; a null end means that it never ends."""
 
-    start: str
-    end: str | None
+    start: At
+    end: At | None
 
 
 class Solve(Struct, frozen=True):
@@ -136,7 +147,7 @@ class Solve(Struct, frozen=True):
     ]
     wall_ms: float
     seed: int
-    room: RoomTaken | UnsetType = UNSET
+    room: Annotated[RoomTaken | UnsetType, FOR_OPERATORS] = UNSET
     """For operators: what it took from the room for others, where that was weighed."""
 
 
@@ -151,11 +162,11 @@ class Assignment(Struct, frozen=True):
     """Which of its role's alternatives the member is, from 0; absent where there are none."""
     server_provider: str | UnsetType = UNSET
     """Of a slice: the id of the server provider that it is on."""
-    host: str | UnsetType = UNSET
+    host: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """The host's name; operators only."""
-    allocations: dict[str, dict[str, int]] | UnsetType = UNSET
+    allocations: Annotated[dict[str, dict[str, int]] | UnsetType, FOR_OPERATORS] = UNSET
     """Provider UUID -> amounts; operators only."""
-    until: str | UnsetType = UNSET
+    until: At | UnsetType = UNSET
     """When its stay ends, as things are; absent where it has no end."""
     until_because: UntilBecause | UnsetType = UNSET
     """With `until`, why then."""
@@ -190,14 +201,14 @@ class TicketFlavor(Struct, frozen=True):
     id: str
     name: str
     vcpus: int
-    ram: int
+    ram: Annotated[int, Meta(extra={"attribute": "memory_mb"})]
     """MiB."""
-    disk: int
+    disk: Annotated[int, Meta(extra={"attribute": "root_gb"})]
     """GiB."""
     extra_specs: dict[str, str]
-    ephemeral: int = 0
+    ephemeral: Annotated[int, Meta(extra={"attribute": "ephemeral_gb"})] = 0
     """GiB."""
-    swap: int = 0
+    swap: Annotated[int, Meta(extra={"attribute": "swap_mb"})] = 0
     """MiB."""
     project_id: str = ""
     """The role's project, which may use it."""
@@ -213,8 +224,8 @@ class Decision(Struct, frozen=True):
     status: str
     """`held`, `confirmed`, `closed`, `expired`, `released` or `superseded`; a hold of which no
     place is left is `released`."""
-    expires_at: str | None
-    hold: str
+    expires_at: At | None
+    hold: Length
     renewals: int
     interval: Interval
     objective: str
@@ -224,8 +235,8 @@ class Decision(Struct, frozen=True):
     max_additional: dict[str, Additional]
     revision: int
     generation: int
-    computed_at: str
-    updated_at: str
+    computed_at: At
+    updated_at: At
     dry_run: bool
     links: list[Link]
     preemptible: bool

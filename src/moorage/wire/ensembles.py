@@ -11,8 +11,10 @@ from moorage.domain.describe_members import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA, MAX_VOLUME
 from moorage.wire.decisions import DecideBody, Decision
 from moorage.wire.fields import (
+    Alternatives,
     Amount,
     AnyOf,
+    At,
     Count,
     Generation,
     IdempotencyKey,
@@ -231,9 +233,9 @@ class Role(Struct, frozen=True):
     count: int
     flavor: str | None
     resources: dict[str, int]
-    required: list[str | list[str]]
+    required: Alternatives
     forbidden: list[str]
-    member_of: list[str | list[str]]
+    member_of: Alternatives
     tags: list[str]
     ports: list[Group] = []
     volumes: list[Group] = []
@@ -291,8 +293,8 @@ class Ensemble(Struct, frozen=True):
     members: list[Role]
     policies: list[dict[str, Any]]
     generation: int
-    created_at: str
-    updated_at: str
+    created_at: At
+    updated_at: At
     links: list[Link]
     decision: Decision | UnsetType | None = UNSET
     """The current one; absent in listings."""
@@ -312,7 +314,7 @@ class OneEnsemble(Struct, frozen=True):
     to_resize: list[str] | UnsetType = UNSET
     """Members whose servers keep the size that their role had before: Nova resizes servers."""
     dry_run: bool = False
-    computed_at: str | UnsetType = UNSET
+    computed_at: At | UnsetType = UNSET
     revision: int | UnsetType = UNSET
 
 

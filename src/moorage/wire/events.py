@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Link, Name, Uuid
+from moorage.wire.fields import At, Length, Link, Name, Uuid
 
 Pattern = Annotated[str, Meta(min_length=1, max_length=48, description="A type, `lease.*` or `*`")]
 
@@ -59,7 +59,7 @@ class Event(Struct, frozen=True):
 
     id: str
     type: str
-    at: str
+    at: At
     project_id: str
     subject: str
     generation: int
@@ -73,7 +73,7 @@ class Events(Struct, frozen=True):
     cursor: str
     more: bool
     """Whether there are more now: then ask again at once."""
-    lost_before: str | None = None
+    lost_before: At | None = None
     """Without `after`: events up to this time are kept no more."""
 
 
@@ -95,7 +95,7 @@ class Subscription(Struct, frozen=True):
     flavor: str | None
     resource_class: str | None
     zone: str | None
-    before: str | None
+    before: Length | None
     edge: str
     delivered: int
     given_up: int
@@ -104,12 +104,12 @@ class Subscription(Struct, frozen=True):
     """Those that are there now, also while they are sent again."""
     attempts: int
     """Of the event that is due."""
-    failing_since: str | None
-    next_attempt: str | None
+    failing_since: At | None
+    next_attempt: At | None
     outcome: str | None
     """The result of the last attempt."""
     generation: int
-    created_at: str
+    created_at: At
     links: list[Link]
     secret: str | UnsetType = UNSET
     """Only in the answer that made it."""
@@ -136,7 +136,7 @@ class DeadLetter(Struct, frozen=True):
     event: Event
     problem: str
     attempts: int
-    given_up_at: str
+    given_up_at: At
     queued: bool
     """Whether it is to be sent once more."""
 

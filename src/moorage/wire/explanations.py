@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct
 
 from moorage.wire.decisions import ObjectiveName, Solve
 from moorage.wire.ensembles import Policy, RoleBody
-from moorage.wire.fields import Link
+from moorage.wire.fields import At, Link
 
 
 class ExplanationBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +87,7 @@ class Explanation(Struct, frozen=True):
     id: str
     verdict: str
     stage: str
-    computed_at: str
+    computed_at: At
     revision: int
     conflict: list[ConflictPart]
     minimal: bool
@@ -96,9 +96,9 @@ class Explanation(Struct, frozen=True):
     note: str
     complete: bool
     """False: time ran out before every search was finished; `note` says what that leaves open."""
-    earliest_start: str | None
+    earliest_start: At | None
     """The earliest start ahead at which it fits, as it is asked for; null: none was found."""
-    earliest_end: str | None
+    earliest_end: At | None
     """When that window ends; null where it has none."""
     earliest_proved: bool
     """Whether it is proved that no earlier start fits; meaningless without one. It is proved for
@@ -132,7 +132,7 @@ class Refusal(Struct, frozen=True):
     verdict: str
     stage: str
     why: str
-    computed_at: str
+    computed_at: At
     links: list[Link]
 
 
@@ -153,7 +153,7 @@ class Explained(Struct, frozen=True):
     """The verdict on an undeclared request; `explanation` unless it is feasible."""
 
     verdict: str
-    computed_at: str
+    computed_at: At
     revision: int
     explanation: Explanation | None
     solve: Solve | None

@@ -39,6 +39,14 @@ Names: TypeAlias = Annotated[list[Name], Meta(max_length=256)]
 Metadata: TypeAlias = Annotated[dict[Name, Annotated[str, Meta(max_length=1024)]], Meta()]
 
 
+# How the service writes what it answers; see `api.native.formats`. Clients read text.
+At: TypeAlias = Annotated[str, Meta(extra={"written": "instant"})]
+Length: TypeAlias = Annotated[str, Meta(extra={"written": "duration"})]
+Alternatives: TypeAlias = Annotated[list[str | list[str]], Meta(extra={"written": "any of"})]
+FOR_OPERATORS: Final = Meta(extra={"operators": True})
+"""Marks a field that only operators see."""
+
+
 class Link(Struct, frozen=True):
     """A link to a related resource or the next page."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Amount, Link, Name, Names
+from moorage.wire.fields import Alternatives, Amount, Link, Name, Names
 from moorage.wire.groups import Group
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -51,13 +51,13 @@ class FlavorSize(Struct, frozen=True):
     """The numbers of a flavor of Nova."""
 
     vcpus: int
-    ram: int
+    ram: Annotated[int, Meta(extra={"attribute": "memory_mb"})]
     """MiB."""
-    disk: int
+    disk: Annotated[int, Meta(extra={"attribute": "root_gb"})]
     """GiB, of the root disk."""
-    ephemeral: int
+    ephemeral: Annotated[int, Meta(extra={"attribute": "ephemeral_gb"})]
     """GiB."""
-    swap: int
+    swap: Annotated[int, Meta(extra={"attribute": "swap_mb"})]
     """MiB."""
 
 
@@ -67,7 +67,7 @@ class FlavorValue(Struct, frozen=True):
     id: str
     name: str
     resources: dict[str, int]
-    required: list[str | list[str]]
+    required: Alternatives
     forbidden: list[str]
     extra_specs: dict[str, str]
     root_required: list[str] = []

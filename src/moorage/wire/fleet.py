@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from moorage.domain.resources import MAX_AMOUNT
-from moorage.wire.fields import Amount, Link, Name, Names, Uuid
+from moorage.wire.fields import Amount, At, Link, Name, Names, Uuid
 from moorage.wire.flavors import FlavorBody
 from moorage.wire.hosts import Closing
 
@@ -155,7 +155,7 @@ class FleetValue(Struct, frozen=True):
     """A page of hosts by name, at one revision."""
 
     revision: int
-    computed_at: str
+    computed_at: At
     levels: dict[str, list[str]]
     hosts: list[Host]
     hosts_links: list[Link]
@@ -185,10 +185,10 @@ class Booking(Struct, frozen=True):
     user_id: str
     provider: str
     amounts: dict[str, int]
-    start: str
-    end: str | None
+    start: At
+    end: At | None
     state: str
-    lapses_at: str | None
+    lapses_at: At | None
     binding: str
     decision: str | None
     preemptible: bool
@@ -196,7 +196,7 @@ class Booking(Struct, frozen=True):
     """Its lease's, or that of a preemptible stay."""
     yields_to: str | None
     """The lease for which it ends early."""
-    declared_end: str | None
+    declared_end: At | None
     """With `yields_to`, the end that it had before; null for none."""
 
 

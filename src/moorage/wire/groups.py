@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from moorage.wire.fields import Alternatives
 
 
 class Group(Struct, frozen=True):
@@ -10,8 +14,8 @@ class Group(Struct, frozen=True):
 
     name: str
     resources: dict[str, int]
-    required: list[str | list[str]]
+    required: Alternatives
     forbidden: list[str]
-    member_of: list[str | list[str]]
-    same_subtree: bool
+    member_of: Alternatives
+    same_subtree: Annotated[bool, Meta(extra={"attribute": "beside"})]
     """Whether it is of one subtree with what gives the member's own resources."""

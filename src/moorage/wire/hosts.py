@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moorage.wire.fields import Link
+from moorage.wire.fields import At, Link
 
 
 class Closing(Struct, frozen=True):
@@ -16,8 +16,8 @@ class Closing(Struct, frozen=True):
     """
 
     why: Literal["disabled", "away", "planned", "no inventory"]
-    start: str | None
-    end: str | None
+    start: At | None
+    end: At | None
     capacity_window: str | None
     kind: str | None
     reason: str
@@ -35,7 +35,7 @@ class HostStatus(Struct, frozen=True):
     closed: list[Closing]
     consumers: int
     """How many have live bookings on it."""
-    until: str | None
+    until: At | None
     """When the last of them ends; null: there are none, or one has no end."""
 
 
@@ -53,9 +53,9 @@ class HostBooking(Struct, frozen=True):
     project_id: str
     state: str
     amounts: dict[str, int]
-    start: str
-    end: str | None
-    lapses_at: str | None
+    start: At
+    end: At | None
+    lapses_at: At | None
     decision: str | None
     ensemble: str | None
     ensemble_name: str | None

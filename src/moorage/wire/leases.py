@@ -10,13 +10,16 @@ from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.wire.decisions import Decision, Priority, Search
 from moorage.wire.ensembles import Ensemble, Policy, RoleBody
 from moorage.wire.fields import (
+    FOR_OPERATORS,
     Amount,
     AnyOf,
+    At,
     Count,
     Duration,
     Generation,
     IdempotencyKey,
     Instant,
+    Length,
     Link,
     Metadata,
     Name,
@@ -161,8 +164,8 @@ class DisplacedConsumer(Struct, frozen=True):
 
     consumer: str
     project_id: str
-    end: str | None
-    declared_end: str | None
+    end: At | None
+    declared_end: At | None
     """The end it had before; null for none."""
     priority: int
 
@@ -179,7 +182,7 @@ class Displaced(Struct, frozen=True):
     """The preemptible servers and members that end early for a lease."""
 
     count: int
-    consumers: list[DisplacedConsumer] | UnsetType = UNSET
+    consumers: Annotated[list[DisplacedConsumer] | UnsetType, FOR_OPERATORS] = UNSET
     """The consumers; operators only."""
 
 
@@ -188,7 +191,7 @@ class MayYield(Struct, frozen=True):
 
     above: int
     """A lease with a higher priority than this may preempt it."""
-    until: str
+    until: At
     """The end of that time."""
 
 
@@ -199,12 +202,12 @@ class PreemptedLease(Struct, frozen=True):
     name: str
     project_id: str
     priority: int
-    start: str
-    end: str
+    start: At
+    end: At
     units: int
-    earliest_start: str | None
+    earliest_start: At | None
     """When the same lease would fit next; null where none was found."""
-    earliest_end: str | None
+    earliest_end: At | None
     proved: bool
     """Whether it was refuted that it fits at any start between."""
 
@@ -213,7 +216,7 @@ class Preempted(Struct, frozen=True):
     """The leases that give up their places for one of a higher priority."""
 
     count: int
-    leases: list[PreemptedLease] | UnsetType = UNSET
+    leases: Annotated[list[PreemptedLease] | UnsetType, FOR_OPERATORS] = UNSET
     """Which they are; operators only."""
 
 
@@ -238,12 +241,12 @@ class Lease(Struct, frozen=True):
     guarantee: str
     """`proved`, on the terms of `may_yield`; `broken` while it is degraded: a place cannot be kept,
     or is lost; `yielded` once a lease of a higher priority has its places."""
-    start: str
-    end: str
-    lead: str
-    cleaning: str
-    expiry: str | None
-    expires_at: str | None
+    start: At
+    end: At
+    lead: Length
+    cleaning: Length
+    expiry: Length | None
+    expires_at: At | None
     """When unclaimed places are freed."""
     priority: int
     before_start: list[str]
@@ -255,12 +258,12 @@ class Lease(Struct, frozen=True):
     ensemble_id: str
     decision_id: str
     reservations: list[Reservation]
-    created_at: str
-    updated_at: str
+    created_at: At
+    updated_at: At
     links: list[Link]
     occurrence: LeaseOccurrence | UnsetType = UNSET
     """Given where it is one of a series."""
-    proposed_places: dict[str, str] | UnsetType = UNSET
+    proposed_places: Annotated[dict[str, str] | UnsetType, FOR_OPERATORS] = UNSET
     """Names of the hosts on which the missing would be after it, by member, where nobody else has
     to move; operators only."""
     displaced: Displaced | UnsetType = UNSET
@@ -286,7 +289,7 @@ class OneLease(Struct, frozen=True):
     preempted: Preempted | UnsetType = UNSET
     """The leases that give up their places for it; absent where none does."""
     dry_run: bool = False
-    computed_at: str | UnsetType = UNSET
+    computed_at: At | UnsetType = UNSET
     revision: int | UnsetType = UNSET
 
 
@@ -295,7 +298,7 @@ class Leases(Struct, frozen=True):
 
     leases: list[Lease]
     leases_links: list[Link]
-    computed_at: str
+    computed_at: At
 
 
 class Hearer(Struct, frozen=True):
@@ -321,18 +324,18 @@ class LeaseEvent(Struct, frozen=True):
 
     id: str
     kind: str
-    due: str
+    due: At
     status: str
     attempts: int
     action: str | None
     """As it was written: `notify:PT24H`; null for a step of the lease's own life."""
-    created_at: str
-    updated_at: str
+    created_at: At
+    updated_at: At
     told: Audience | UnsetType = UNSET
     """Of a `notify`: its recipients."""
-    outcome: str | UnsetType = UNSET
+    outcome: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """Its result, or why the last attempt failed; operators only."""
-    details: dict[str, Any] | UnsetType = UNSET
+    details: Annotated[dict[str, Any] | UnsetType, FOR_OPERATORS] = UNSET
     """Operators only."""
 
 

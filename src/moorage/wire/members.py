@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from moorage.wire.claims import Difference
 from moorage.wire.decisions import DecideBody, Decision, UntilBecause
 from moorage.wire.ensembles import Ensemble, RoleBody, Violation
-from moorage.wire.fields import IdempotencyKey, Link, Uuid
+from moorage.wire.fields import FOR_OPERATORS, At, IdempotencyKey, Link, Uuid
 
 
 class MemberBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,15 +45,15 @@ class Member(Struct, frozen=True):
     ]
     alternative: int | UnsetType = UNSET
     """Which of its role's alternatives it is placed as, from 0; absent where there are none."""
-    uuid: str | UnsetType = UNSET
+    uuid: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """The consumer of its hold; operators only."""
     server_provider: str | UnsetType = UNSET
     """Of a slice: the id of the server provider that it is on."""
-    host: str | UnsetType = UNSET
+    host: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """The host's name; operators only."""
-    allocations: dict[str, dict[str, int]] | UnsetType = UNSET
+    allocations: Annotated[dict[str, dict[str, int]] | UnsetType, FOR_OPERATORS] = UNSET
     """Provider UUID -> amounts; operators only."""
-    until: str | UnsetType = UNSET
+    until: At | UnsetType = UNSET
     """When its stay ends, as things are; absent where it has no end, or no place."""
     until_because: UntilBecause | UnsetType = UNSET
     """With `until`, why then."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from moorage.wire.decisions import Priority
-from moorage.wire.fields import Duration, IdempotencyKey, Instant, Link, Name, Uuid
+from moorage.wire.fields import At, Duration, IdempotencyKey, Instant, Length, Link, Name, Uuid
 from moorage.wire.leases import Actions, Before, LeaseRequest, Start
 
 
@@ -74,11 +74,11 @@ class Offer(Struct, frozen=True):
     user_id: str
     status: str
     """`offered`, `accepted`, `expired` or `withdrawn`."""
-    start: str
-    end: str
-    lead: str
-    cleaning: str
-    expires_at: str
+    start: At
+    end: At
+    lead: Length
+    cleaning: Length
+    expires_at: At
     """When its places are free again, unless it is accepted."""
     proved: bool
     """Whether nothing that starts earlier would have fitted, after the offer before it."""
@@ -92,8 +92,8 @@ class Offer(Struct, frozen=True):
     """The ensemble that it is for, if that was there before; null: it is made when accepted."""
     lease_id: str | None
     """The lease that it has become."""
-    created_at: str
-    updated_at: str
+    created_at: At
+    updated_at: At
     links: list[Link]
 
 
@@ -106,16 +106,16 @@ class OneOffer(Struct, frozen=True):
 class Barred(Struct, frozen=True):
     """A window in which everything would fit, but that the project's quota does not allow."""
 
-    start: str
-    end: str
+    start: At
+    end: At
     quota: str
     """The limit that is passed."""
     detail: str
     """What of it is used, and when it would pass."""
-    passes_at: str | None
+    passes_at: At | None
     passes: str | None = None
     """As `passes_at`, `passes` and `asked_from` of the error `quota_exceeded`."""
-    asked_from: str | None = None
+    asked_from: At | None = None
 
 
 class Offers(Struct, frozen=True):
@@ -123,7 +123,7 @@ class Offers(Struct, frozen=True):
 
     offers: list[Offer]
     offers_links: list[Link]
-    computed_at: str
+    computed_at: At
     revision: int | None = None
     dry_run: bool = False
     barred: list[Barred] = []

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Duration, Link
+from moorage.wire.fields import Duration, Length, Link
 
 Unlimited: TypeAlias = Literal["unlimited"]
 Most: TypeAlias = (
@@ -83,7 +83,7 @@ class Quota(Struct, frozen=True):
     """A project's quota and its use."""
 
     project_id: str
-    window: str
+    window: Length
     """The sliding window of unit-hours."""
     lease_units: QuotaLimit
     lease_unit_hours: QuotaLimit

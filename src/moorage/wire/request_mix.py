@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Amount, AnyOf, Name, Names
+from moorage.wire.fields import Alternatives, Amount, AnyOf, At, Name, Names
 
 MOST_STATED: Final = 10_000
 """So many shapes one request may state."""
@@ -51,7 +51,7 @@ class MixShape(Struct, frozen=True):
     flavors: list[str]
     """The flavors that had this shape when it was stated."""
     resources: dict[str, int]
-    required: list[str | list[str]]
+    required: Alternatives
     """A nested list: any of these."""
     forbidden: list[str]
     groups: list[MixGroup]
@@ -66,7 +66,7 @@ class ShapeTaken(Struct, frozen=True):
     taken: int
     """How many fewer afterwards."""
     resources: dict[str, int]
-    required: list[str | list[str]]
+    required: Alternatives
     forbidden: list[str]
     groups: list[MixGroup]
 
@@ -92,7 +92,7 @@ class RequestMix(Struct, frozen=True):
     merged: int
     """How many more shapes there were: they were merged with others of the same classes and traits,
     or left out."""
-    updated_at: str
+    updated_at: At
     """When it was stated; of the ledger's: now."""
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moorage.wire.fields import Duration, Generation, IdempotencyKey, Link, Name
+from moorage.wire.fields import At, Duration, Generation, IdempotencyKey, Length, Link, Name
 from moorage.wire.leases import LeaseTerms
 
 Wall: TypeAlias = Annotated[
@@ -99,8 +99,8 @@ class Occurrence(Struct, frozen=True):
     """`L3`: what its project calls the lease; nothing in a dry run."""
     name: str
     status: str
-    start: str
-    end: str
+    start: At
+    end: At
     degraded: bool = False
 
 
@@ -108,8 +108,8 @@ class LeftOut(Struct, frozen=True):
     """An occurrence that was not granted, where as many as fit were requested."""
 
     index: int
-    start: str
-    end: str
+    start: At
+    end: At
     why: str
     explanation_id: str | None
     """See `/v1/explanations/{id}`; null for none."""
@@ -129,7 +129,7 @@ class Series(Struct, frozen=True):
     start: str
     """The first, by the clock on the wall of `zone`."""
     zone: str
-    duration: str
+    duration: Length
     times: int
     """How many occurrences were asked for, granted or not."""
     granted: int
@@ -137,17 +137,17 @@ class Series(Struct, frozen=True):
     """Of those: how many are closed."""
     places: int
     """Of each occurrence."""
-    lead: str
-    cleaning: str
-    expiry: str | None
+    lead: Length
+    cleaning: Length
+    expiry: Length | None
     priority: int
     before_start: list[str]
     on_start: list[str]
     before_end: list[str]
     on_end: list[str]
     left_out: list[LeftOut]
-    created_at: str
-    updated_at: str
+    created_at: At
+    updated_at: At
     links: list[Link]
     occurrences: list[Occurrence] | UnsetType = UNSET
     """Absent in listings."""
@@ -158,7 +158,7 @@ class OneSeries(Struct, frozen=True):
 
     series: Series
     dry_run: bool = False
-    computed_at: str | UnsetType = UNSET
+    computed_at: At | UnsetType = UNSET
     revision: int | UnsetType = UNSET
 
 
@@ -167,7 +167,7 @@ class SeveralSeries(Struct, frozen=True):
 
     series: list[Series]
     series_links: list[Link]
-    computed_at: str
+    computed_at: At
 
 
 class Cancelled(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from moorage.wire.fields import Amount, Link, Name, Reason, Uuid
+from moorage.wire.fields import Amount, At, Link, Name, Reason, Uuid
 
 _MOST = 32
 Classes: TypeAlias = Annotated[dict[Name, Amount], Meta(min_length=1, max_length=_MOST)]
@@ -58,8 +58,8 @@ class ServerProvider(Struct, frozen=True):
     slices name those of other projects, see `servers_of`."""
     host: str | None
     """For operators: where it is."""
-    created_at: str | None
-    updated_at: str | None
+    created_at: At | None
+    updated_at: At | None
 
 
 class OneServerProvider(Struct, frozen=True, omit_defaults=True):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from moorage.wire.decisions import DecideBody
-from moorage.wire.fields import IdempotencyKey, Link, Name
+from moorage.wire.fields import At, IdempotencyKey, Link, Name
 
 Given = Annotated[dict[Name, Any], Meta(max_length=64, description="Parameter -> value")]
 Written = Annotated[
@@ -86,7 +86,7 @@ class Template(Struct, frozen=True):
     parameters: dict[str, dict[str, Any]]
     """What may be chosen; a Heat template declares its own, in its text."""
     source: dict[str, Any]
-    created_at: str
+    created_at: At
     links: list[Link]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
 
-from moorage.wire.fields import Link
+from moorage.wire.fields import At, Length, Link
 
 
 class Estimate(Struct, frozen=True):
     """The earliest window in which it would fit as the ledger stands. No promise."""
 
-    start: str
-    end: str
+    start: At
+    end: At
     proved: bool
     """Whether nothing earlier would do, as the ledger stands."""
     in_range: bool
@@ -32,17 +32,17 @@ class WaitlistEntry(Struct, frozen=True):
     """`waiting`, `granted`, `expired`, `cancelled` or `failed`."""
     generation: int
     priority: int
-    entered_at: str
+    entered_at: At
     """What its place in the order counts from, after the priority."""
     before: int | None
     """How many competing entries are before it; null: it no longer waits."""
-    earliest_start: str
-    latest_start: str
-    until: str
+    earliest_start: At
+    latest_start: At
+    until: At
     """When its owner stops waiting."""
-    duration: str
-    lead: str
-    cleaning: str
+    duration: Length
+    lead: Length
+    cleaning: Length
     places: int
     waits_for: str
     """`capacity` or `quota`."""
@@ -50,13 +50,13 @@ class WaitlistEntry(Struct, frozen=True):
     estimate: Estimate | None
     estimate_note: str | None
     """Why there is no estimate, or what else it takes."""
-    estimated_at: str | None
+    estimated_at: At | None
     ensemble_id: str | None
     """The ensemble that it is for; null: it is made with the lease."""
     lease_id: str | None
     """The lease that it has become."""
-    created_at: str
-    updated_at: str
+    created_at: At
+    updated_at: At
     links: list[Link]
 
 
@@ -72,4 +72,4 @@ class WaitlistEntries(Struct, frozen=True):
 
     entries: list[WaitlistEntry]
     entries_links: list[Link]
-    computed_at: str
+    computed_at: At

@@ -6,17 +6,15 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET, UnsetType
-
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import instant as end_of
+from moorage.api.native.formats import view
 from moorage.api.native.lease_requests import template_ensemble
 from moorage.api.native.paging import Listing
 from moorage.api.native.reading import duration, identity, instant
 from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import FOREVER, Period, format_duration, format_instant
+from moorage.domain.period import FOREVER, Period, format_instant
 from moorage.domain.resources import NAME, amounts
 from moorage.usecases.capacity.copies import fit_described, fit_more
 from moorage.usecases.capacity.fit import fit_members
@@ -57,12 +55,12 @@ def show(call: Call) -> Reply:
     )
     return Reply(
         wire.OneCapacity(
-            wire.CapacityValue(
-                start=format_instant(found.window.start),
-                end=format_instant(found.window.end),
-                computed_at=format_instant(found.snapshot.taken_at),
+            view(
+                wire.CapacityValue,
+                found.window,
+                computed_at=found.snapshot.taken_at,
                 revision=found.snapshot.revision,
-                step=None if step is None else format_duration(step),
+                step=step,
                 exact=seen.exact,
                 parts=[_course(one, seen) for one in found.courses],
             )
@@ -111,20 +109,16 @@ def windows(call: Call) -> Reply:
         *(call.env, call.caller, _scope(call)), count=count, duration=length, told=seen.instants
     )
     return Reply(
-        wire.Windows(
+        view(
+            wire.Windows,
+            found.window,
             windows=[
-                wire.FreeWindow(
-                    earliest=format_instant(one.earliest),
-                    latest=format_instant(one.latest),
-                    count=max(seen.count(one.count), count),
-                )
+                view(wire.FreeWindow, one, count=max(seen.count(one.count), count))
                 for one in found.windows
             ],
             count=count,
-            duration=format_duration(length),
-            start=format_instant(found.window.start),
-            end=format_instant(found.window.end),
-            computed_at=format_instant(found.snapshot.taken_at),
+            duration=length,
+            computed_at=found.snapshot.taken_at,
             revision=found.snapshot.revision,
         )
     )
@@ -201,52 +195,35 @@ def _window(call: Call, body: WindowBody | None) -> Period | None:
 
 
 def _course(one: CapacityProfile, seen: CapacityDisclosure) -> wire.Course:
-    return wire.Course(
-        domain=one.domain,
-        hosts=one.hosts if seen.exact else UNSET,
-        shared_by=list(one.shared_by) or UNSET,
+    return view(
+        wire.Course,
+        one,
+        operator=seen.exact,
+        shared_by=one.shared_by or None,
         resources={
             name: [_amounts(row, seen) for row in rows] for name, rows in one.resources.items()
         },
         fit=None
         if one.fits is None
-        else [wire.Count(format_instant(row.at), seen.count(row.count)) for row in one.fits],
+        else [view(wire.Count, row, count=seen.count(row.count)) for row in one.fits],
     )
 
 
 def _amounts(row: Amounts, seen: CapacityDisclosure) -> wire.Amounts:
-    return wire.Amounts(
-        at=format_instant(row.at),
-        available=seen.count(row.available),
-        busy=seen.busy(row.busy),
-        total=row.total if seen.exact else UNSET,
-        away=row.away if seen.exact else UNSET,
-        reserved=row.reserved if seen.exact else UNSET,
-        allocated=row.allocated if seen.exact else UNSET,
-        unbacked=row.unbacked if seen.exact else UNSET,
-    )
+    available, busy = seen.count(row.available), seen.busy(row.busy)
+    return view(wire.Amounts, row, operator=seen.exact, available=available, busy=busy)
 
 
 def _fit(found: Fit, seen: CapacityDisclosure) -> wire.Fit:
-    end = found.window.end
     told, step = told_with_step(seen.count(found.additional), found.step)
-    return wire.Fit(
+    return view(
+        wire.Fit,
+        found,
+        operator=seen.exact,
         additional=told,
         exact=found.exact and seen.whole(found.additional),
         step=step,
-        limited_by=[
-            wire.Limit(
-                policy=one.policy,
-                role=one.role,
-                classes=list(one.classes),
-                needs=one.needs,
-                facts=dict(one.facts) if seen.exact else UNSET,
-            )
-            for one in found.limited_by
-        ],
-        quota_allows=found.quota_allows,
-        window=wire.Window(format_instant(found.window.start), end_of(end)),
-        computed_at=format_instant(found.snapshot.taken_at),
+        computed_at=found.snapshot.taken_at,
         revision=found.snapshot.revision,
     )
 
@@ -257,7 +234,7 @@ def list_planned(call: Call) -> Reply:
         call,
         "capacity/planned",
         partial(list_windows, call.env, call.caller),
-        lambda found: ((one.window.id, _planned(call, one, UNSET, UNSET)) for one in found),
+        lambda found: ((one.window.id, _planned(call, one)) for one in found),
     )
     return listing_.reply("windows")
 
@@ -265,7 +242,7 @@ def list_planned(call: Call) -> Reply:
 def show_planned(call: Call) -> Reply:
     """GET: one window, and the bookings on its hosts."""
     found = call.perform(show_window, call.path["id"])
-    return Reply(wire.OnePlanned(_planned(call, found, _staying(found), UNSET)))
+    return Reply(wire.OnePlanned(_planned(call, found, staying=True)))
 
 
 def create_planned(call: Call) -> Reply:
@@ -284,7 +261,7 @@ def create_planned(call: Call) -> Reply:
         identity(call, body, body.id),
     )
     return Reply(
-        wire.OnePlanned(_planned(call, made, _staying(made), list(made.moved)), call.dry_run),
+        wire.OnePlanned(_planned(call, made, staying=True, moved=True), call.dry_run),
         status=200 if call.dry_run else None,
         location=f"{call.base}/capacity/planned/{made.window.id}",
     )
@@ -299,27 +276,18 @@ def delete_planned(call: Call) -> Reply:
 def _planned(
     call: Call,
     one: PlannedWindow,
-    staying: list[wire.Staying] | UnsetType,
-    moved: list[str] | UnsetType,
+    *,
+    staying: bool = False,
+    moved: bool = False,
 ) -> wire.PlannedWindow:
     window = one.window
-    return wire.PlannedWindow(
-        id=window.id,
-        kind=window.kind.value,
+    return view(
+        wire.PlannedWindow,
+        window,
+        window.period,
         status=window.state_at(one.now),
         hosts=sorted(one.hosts.values()),
-        start=format_instant(window.period.start),
-        end=end_of(window.period.end),
-        reason=window.reason,
-        created_at=format_instant(window.created_at),
         links=[call.link("self", "capacity", "planned", window.id)],
-        staying=staying,
-        moved_leases=moved,
+        staying=one.staying if staying else None,
+        moved_leases=one.moved if moved else None,
     )
-
-
-def _staying(found: PlannedWindow) -> list[wire.Staying]:
-    return [
-        wire.Staying(one.consumer, one.project_id, one.host, one.state.value, end_of(one.end))
-        for one in found.staying
-    ]

@@ -11,12 +11,11 @@ from msgspec import UNSET, UnsetType
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view
-from moorage.api.native.formats import instant, plain
+from moorage.api.native.formats import plain, view
 from moorage.api.native.paging import listed
 from moorage.domain.ensembles import OF_NOVA
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova_servers import server_metadata
-from moorage.domain.period import format_instant
 from moorage.usecases.claims.claim import SecondDescription, comparison_of
 from moorage.usecases.claims.claim import claim as claim_place
 from moorage.usecases.claims.outcome import activate, end, fail, fail_and_redecide
@@ -109,29 +108,18 @@ def claim_view(
     member, by_nova = str(claim.member), claim.kind in OF_NOVA
     presented = wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"})
     patch = wire.ServerPatch(server_metadata(claim.ensemble_id, member))
-    return wire.Claim(
-        id=claim.id,
-        decision_id=claim.decision_id,
-        ensemble_id=claim.ensemble_id,
-        project_id=claim.project_id,
-        member=member,
-        status=claim.state_at(call.env.store.now()).value,
-        expires_at=instant(claim.lapses_at),
-        server_id=claim.server_id,
+    return view(
+        wire.Claim,
+        claim,
+        status=claim.state_at(call.env.store.now()),
+        expires_at=claim.lapses_at,
         comparison=wire.Comparison(
             comparison.verdict, [wire.Difference(**plain(one)) for one in comparison.diff]
         ),
         present_as=presented if by_nova else None,
         server_patch=patch if by_nova else None,
         reason=claim.reason or None,
-        idempotency_key=_key(claim),
-        created_at=format_instant(claim.created_at),
-        updated_at=format_instant(claim.updated_at),
+        idempotency_key=claim.description.get("key"),
         links=[call.link("self", "claims", claim.id)],
         dry_run=dry_run,
     )
-
-
-def _key(claim: Claim) -> str | None:
-    found = claim.description.get("key")
-    return None if found is None else str(found)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import instant
+from moorage.api.native.formats import plain, view
 from moorage.api.native.paging import listed
 from moorage.api.native.request_mix import room_view
 from moorage.domain.decisions import ClaimState
 from moorage.domain.disclosure import as_seen_by
 from moorage.domain.errors import InvalidDescription, NotFound
-from moorage.domain.period import format_duration, format_instant, parse_instant
+from moorage.domain.period import format_instant, parse_instant
 from moorage.engine.state.server_locations import NOWHERE
 from moorage.usecases.claims.hold import confirm as confirm_decision
 from moorage.usecases.claims.hold import release as release_decision
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
-    from moorage.domain.tickets import TicketFlavor
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
     from moorage.usecases.preemption.stay_ends import StayEnd
@@ -172,17 +171,11 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
         ensemble = seen_by_caller(call, ensemble)
     choices = {} if ensemble is None else {role.name: role.choices for role in ensemble.roles}
     named = None if owner or ensemble is None else {one.name for one in ensemble.policies}
-    return wire.Decision(
-        id=decision.id,
-        ensemble_id=decision.ensemble_id,
-        ensemble_generation=decision.ensemble_generation,
-        project_id=decision.project_id,
-        status=decision.told_at(now).value,
-        expires_at=instant(decision.expires_at),
-        hold=format_duration(decision.hold),
-        renewals=decision.renewals,
-        interval=wire.Interval(format_instant(decision.period.start), instant(decision.period.end)),
-        objective=decision.objective.value,
+    return view(
+        wire.Decision,
+        decision,
+        status=decision.told_at(now),
+        interval=decision.period,
         solve=solve_view(decision.solve, operator=call.caller.operator),
         assignments=[
             assignment_view(
@@ -198,13 +191,9 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
             for name, place in sorted(decision.places.items())
         ],
         withdrawn=[
-            str(name) for name in decision.withdrawn if sees_role(call.caller, ensemble, name.role)
+            name for name in decision.withdrawn if sees_role(call.caller, ensemble, name.role)
         ],
-        policies=[
-            wire.PolicyStatus(one.name, one.satisfied, one.slack, one.penalty, one.standing)
-            for one in decision.policies
-            if named is None or one.name in named
-        ],
+        policies=[one for one in decision.policies if named is None or one.name in named],
         max_additional={
             role: additional_view(
                 call, count, decision.steps.get(role, 1), exact=role not in decision.at_least
@@ -212,17 +201,11 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
             for role, count in decision.max_additional.items()
             if owner
         },
-        revision=decision.revision,
-        generation=decision.generation,
-        computed_at=format_instant(decision.created_at),
-        updated_at=format_instant(decision.updated_at),
+        computed_at=decision.created_at,
         dry_run=dry_run,
         links=[] if dry_run else [call.link("self", "decisions", decision.id)],
-        preemptible=decision.preemptible,
-        lease_id=decision.lease_id,
-        priority=decision.priority,
         ticket_flavors=[
-            _ticket_flavor(one, ensemble.project_of(one.role))
+            view(wire.TicketFlavor, one, one.size, project_id=ensemble.project_of(one.role))
             for one in flavors
             if ensemble is not None
         ],
@@ -234,34 +217,16 @@ def seen_by_caller(call: Call, ensemble: Ensemble) -> Ensemble:
     return ensemble if call.caller.operator else as_seen_by(ensemble, call.caller.project_id)
 
 
-def _ticket_flavor(one: TicketFlavor, project_id: str) -> wire.TicketFlavor:
-    return wire.TicketFlavor(
-        project_id=project_id,
-        role=one.role,
-        resource_class=one.resource_class,
-        id=one.id,
-        name=one.name,
-        vcpus=one.size.vcpus,
-        ram=one.size.memory_mb,
-        disk=one.size.root_gb,
-        ephemeral=one.size.ephemeral_gb,
-        swap=one.size.swap_mb,
-        extra_specs=dict(one.extra_specs),
-    )
-
-
 def solve_view(solve: Solve, *, operator: bool) -> wire.Solve:
     """How a search came to its answer; what it says of the whole fleet is for operators."""
-    return wire.Solve(
-        solver=solve.solver,
+    return view(
+        wire.Solve,
+        solve,
+        operator=operator,
         optimal=solve.proven,
-        value=solve.value,
-        bound=solve.bound,
         gap=round(solve.gap, 4),
-        ended=solve.ended.value,
         wall_ms=round(solve.wall_ms, 3),
-        seed=solve.seed,
-        room=room_view(solve.room) if operator and solve.room is not None else UNSET,
+        room=room_view(solve.room) if operator and solve.room else None,
     )
 
 
@@ -284,20 +249,19 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
     end: StayEnd | None,
 ) -> wire.Assignment:
     """A member's place, and its end if it is to end; `choices` are those of its role."""
-    known = place.host in snapshot.row_of
     return wire.Assignment(
         member=str(name),
         kind=choices[place.choice].kind if place.choice < len(choices) else "server",
-        domains=domains_view(call, snapshot, ensemble, place) if known and ensemble else {},
         claimed_by=claim_id,
-        server_provider=server_provider_view(snapshot, place)
-        if known and sees_role(call.caller, ensemble, name.role)
-        else UNSET,
-        host=host_view(call, snapshot, place) if known else UNSET,
-        allocations=allocations_view(call, place),
-        until=UNSET if end is None else format_instant(end.at),
-        until_because=UNSET if end is None else end.because.value,
         alternative=place.choice if len(choices) > 1 else UNSET,
+        **stay_view(
+            call,
+            place,
+            ensemble,
+            snapshot,
+            end,
+            own=sees_role(call.caller, ensemble, name.role),
+        ),
     )
 
 
@@ -335,21 +299,31 @@ def domains_view(
     return {str(level): label(ensemble.salt, level, name) for level, name in found.items()}
 
 
-def allocations_view(call: Call, place: Place) -> dict[str, dict[str, int]] | UnsetType:
-    """Provider UUID -> amounts, for operators."""
-    if not call.caller.operator:
-        return UNSET
-    return {provider: dict(amounts) for provider, amounts in place.allocations.items()}
-
-
-def host_view(call: Call, snapshot: Snapshot, place: Place) -> str | UnsetType:
-    """The host's name, for operators; of a slice that of its server's host, if it has one."""
-    if not call.caller.operator:
-        return UNSET
-    row = int(snapshot.locations.hosts[snapshot.row_of[place.host]])
-    return snapshot.names[row] if row != NOWHERE else UNSET
-
-
-def server_provider_view(snapshot: Snapshot, place: Place) -> str | UnsetType:
-    """The id of the server provider on which a slice is."""
-    return place.host if snapshot.row_of[place.host] in snapshot.offered_by else UNSET
+def stay_view(
+    call: Call,
+    place: Place | None,
+    ensemble: Ensemble | None,
+    snapshot: Snapshot,
+    end: StayEnd | None,
+    *,
+    own: bool,
+) -> dict[str, Any]:
+    """Where a member is and until when; of a slice the host is its server's."""
+    found: dict[str, Any] = {"domains": {}}
+    if end is not None:
+        found |= {"until": format_instant(end.at), "until_because": end.because.value}
+    if place is None:
+        return found
+    if call.caller.operator:
+        found["allocations"] = plain(place.allocations)
+    row = snapshot.row_of.get(place.host)
+    if row is None:
+        return found
+    if ensemble is not None:
+        found["domains"] = domains_view(call, snapshot, ensemble, place)
+    if own and row in snapshot.offered_by:
+        found["server_provider"] = place.host
+    host = int(snapshot.locations.hosts[row])
+    if call.caller.operator and host != NOWHERE:
+        found["host"] = snapshot.names[host]
+    return found

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType, structs
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view, seen_by_caller
-from moorage.api.native.formats import any_of, group_view
+from moorage.api.native.formats import view
 from moorage.api.native.paging import listed
 from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import format_instant
 from moorage.domain.request_groups import GroupKind
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
@@ -31,6 +30,7 @@ from moorage.usecases.shared.access import list_ensembles, sees
 from moorage.usecases.shared.role_access import seen_ensemble, sees_role
 from moorage.wire import decisions as decisions_wire
 from moorage.wire import ensembles as wire
+from moorage.wire.groups import Group
 
 if TYPE_CHECKING:
     from moorage.domain import decisions
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from moorage.usecases.ensembles.create import EnsembleResult
     from moorage.wire.decisions import Decision
     from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
-    from moorage.wire.groups import Group
 
 
 def create(call: Call) -> Reply:
@@ -124,12 +123,9 @@ def survives(call: Call) -> Reply:
         wire.Survivability(
             [
                 wire.Survival(
-                    level=str(loss.level),
-                    lose=1,
-                    roles=[
-                        wire.Loss(one.role, one.total, one.keeps, one.needed, one.survives)
-                        for one in loss.roles
-                    ],
+                    str(loss.level),
+                    1,
+                    [view(wire.Loss, one, ok=one.survives) for one in loss.roles],
                 )
                 for loss in found
             ]
@@ -178,59 +174,39 @@ def role_view(role: Role, count: int, *, others: bool = False) -> wire.Role:
         shown = role_view(replace(role, alternatives=()), count, others=others)
         choices = (replace(one, alternatives=(), share=None) for one in role.choices)
         return structs.replace(shown, alternatives=[role_view(one, 0) for one in choices])
-    return wire.Role(
-        name=role.name,
-        kind=role.kind,
+    server = role.nova_server
+    share = role.share
+    return view(
+        wire.Role,
+        role,
         count=count,
-        flavor=role.flavor,
-        resources=dict(role.resources),
-        required=any_of(role.required),
-        forbidden=sorted(role.forbidden),
-        member_of=any_of(role.member_of),
-        tags=sorted(role.tags),
         ports=_groups(role, GroupKind.PORT),
         volumes=_groups(role, GroupKind.VOLUME),
         groups=_groups(role, GroupKind.GROUP),
-        same_subtree=[sorted(names) for names in role.same_subtree],
         group_policy="isolate" if role.isolate else "none",
-        server=UNSET if role.server is None else _server(role.server),
-        root_required=sorted(role.root_required),
+        server=role.server and _server(role.server),
         flavor_groups=_groups(role, GroupKind.FLAVOR),
-        image_properties=_image(role),
-        boot_from_volume=role.nova_server is not None and role.nova_server.from_volume,
-        on_server=role.on_server,
-        servers_of=sorted(role.servers_of),
-        host_checks=list(role.host_checks),
-        project_id=UNSET if role.share is None else role.share.project_id,
-        share=UNSET
-        if role.share is None
-        else wire.RoleShare(role.share.id, role.share.state.value),
-        min_available=role.min_available or UNSET,
+        image_properties=server and server.image_properties,
+        boot_from_volume=server is not None and server.from_volume,
+        project_id=share and share.project_id,
+        share=share and wire.RoleShare(share.id, share.state.value),
+        min_available=role.min_available or None,
+        alternatives=[],
         others=others,
     )
 
 
 def _server(options: ServerOptions) -> wire.ServerBody:
     """How a role's servers are created, without what is not said."""
-    return wire.ServerBody(
-        image=options.image or UNSET,
-        networks=list(options.networks) or UNSET,
-        key_name=options.key_name or UNSET,
-        user_data=UNSET if options.user_data is None else options.user_data,
-        security_groups=list(options.security_groups) or UNSET,
-        volume_gb=options.volume_gb or UNSET,
-        config_drive=UNSET if options.config_drive is None else options.config_drive,
-        metadata=dict(options.metadata) or UNSET,
-    )
-
-
-def _image(role: Role) -> dict[str, str] | None:
-    given = None if role.nova_server is None else role.nova_server.image_properties
-    return None if given is None else dict(given)
+    said = {name: getattr(options, name) for name in wire.ServerBody.__struct_fields__}
+    told: dict[str, Any] = {
+        name: one for name, one in said.items() if one or isinstance(one, str | bool)
+    }
+    return view(wire.ServerBody, **told)
 
 
 def _groups(role: Role, kind: GroupKind) -> list[Group]:
-    return [group_view(one) for one in role.groups if one.kind is kind]
+    return [view(Group, one) for one in role.groups if one.kind is kind]
 
 
 def ensemble_view(
@@ -243,26 +219,20 @@ def ensemble_view(
     ensemble = seen_by_caller(call, ensemble)
     counts = ensemble.counts
     own = {one.name for one in ensemble.roles if sees_role(call.caller, ensemble, one.name)}
-    return wire.Ensemble(
-        id=ensemble.id,
-        name=ensemble.name,
-        project_id=ensemble.project_id,
-        user_id=ensemble.user_id,
-        metadata=dict(ensemble.metadata),
+    return view(
+        wire.Ensemble,
+        ensemble,
         members=[
             role_view(role, counts.get(role.name, 0), others=role.name not in own)
             for role in ensemble.roles
         ],
         policies=[statement_view(call, ensemble, one) for one in ensemble.policies],
-        generation=ensemble.generation,
-        created_at=format_instant(ensemble.created_at),
-        updated_at=format_instant(ensemble.updated_at),
         links=[
             call.link("self", "ensembles", ensemble.id),
             call.link("members", "ensembles", ensemble.id, "members"),
         ],
         decision=decision,
         compliance=compliance,
-        template=UNSET if ensemble.template is None else wire.MadeOf(*ensemble.template),
-        headroom=dict(headroom_of(ensemble)),
+        template=ensemble.template and wire.MadeOf(*ensemble.template),
+        headroom=headroom_of(ensemble),
     )

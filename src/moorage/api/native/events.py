@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
-
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import instant, plain
+from moorage.api.native.formats import view
 from moorage.api.native.paging import Listing, listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import BEGINNING, EventCursor, EventFilter, check_pattern
-from moorage.domain.period import SECOND, format_duration, format_instant
+from moorage.domain.period import SECOND, format_instant
 from moorage.domain.subscriptions import LeaseEdge, SubscriptionFilter, Threshold
 from moorage.usecases.events.read import LONGEST_WAIT, EventQuery, disclosed_body, read_events
 from moorage.usecases.events.subscriptions import (
@@ -64,15 +62,7 @@ def listing(call: Call) -> Reply:
 
 def event_view(call: Call, one: Event) -> wire.Event:
     """An event as the caller may see it."""
-    return wire.Event(
-        id=one.id,
-        type=one.type,
-        at=format_instant(one.at),
-        project_id=one.project_id,
-        subject=one.subject,
-        generation=one.generation,
-        body=plain(call.perform(disclosed_body, one)),
-    )
+    return view(wire.Event, one, body=call.perform(disclosed_body, one))
 
 
 def _after(text: str | None) -> EventCursor | None:
@@ -164,47 +154,27 @@ def _subscription_request(body: SubscriptionBody) -> SubscriptionRequest:
 def _subscription(
     call: Call, one: Subscription, *, dead: int = 0, secret: bool = False
 ) -> wire.Subscription:
-    asked, failing = one.threshold, one.failing_since is not None
-    return wire.Subscription(
-        id=one.id,
-        name=one.name,
-        project_id=one.project_id,
-        events=list(one.wants.types),
-        url=one.url,
+    asked, wants, failing = one.threshold, one.wants, one.failing_since is not None
+    return view(
+        wire.Subscription,
+        one,
+        asked,
+        wants,
+        events=wants.types,
         status="failing" if failing else "active",
-        lease_id=one.wants.lease,
-        ensemble_id=one.wants.ensemble,
-        role=one.wants.role,
-        below=asked.below,
-        above_share=asked.above_share,
-        flavor=asked.flavor,
-        resource_class=asked.resource_class,
-        zone=asked.zone,
-        before=None if asked.before is None else format_duration(asked.before),
-        edge=asked.edge.value,
-        delivered=one.delivered,
-        given_up=one.given_up,
+        lease_id=wants.lease,
+        ensemble_id=wants.ensemble,
         dead_letters=dead,
-        attempts=one.attempts,
-        failing_since=instant(one.failing_since) if one.failing_since else None,
-        next_attempt=format_instant(one.not_before) if failing else None,
+        failing_since=one.failing_since or None,
+        next_attempt=one.not_before if failing else None,
         outcome=one.outcome or None,
-        generation=one.generation,
-        created_at=format_instant(one.created_at),
         links=[
             call.link("self", "subscriptions", one.id),
             call.link("dead_letters", "subscriptions", one.id, "dead-letters"),
         ],
-        secret=one.secret if secret else UNSET,
+        secret=one.secret if secret else None,
     )
 
 
 def _letter(call: Call, one: DeadLetter) -> wire.DeadLetter:
-    return wire.DeadLetter(
-        id=one.id,
-        event=event_view(call, one.event),
-        problem=one.problem,
-        attempts=one.attempts,
-        given_up_at=format_instant(one.given_up_at),
-        queued=one.queued,
-    )
+    return view(wire.DeadLetter, one, event=event_view(call, one.event))

@@ -12,11 +12,11 @@ from msgspec import UNSET
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import solve_view
-from moorage.api.native.formats import instant
+from moorage.api.native.formats import view
 from moorage.api.native.paging import listed
 from moorage.domain import explain as domain
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import FOREVER, format_instant, parse_instant
+from moorage.domain.period import parse_instant
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.decide import judge_feasibility
 from moorage.usecases.refusals.instances import replayable_instance
@@ -66,16 +66,14 @@ def _stage(text: str | None) -> domain.Stage | None:
 
 def _in_short(call: Call, one: domain.Refusal) -> wire.Refusal:
     asked, why = one.asked, one.explanation
-    return wire.Refusal(
-        id=why.id,
-        project_id=one.project_id,
-        user_id=None if asked is None else asked.user_id,
-        ensemble_id=None if asked is None else asked.ensemble_id or None,
-        ensemble=None if asked is None else asked.name or None,
-        verdict=why.verdict,
-        stage=why.stage.value,
+    return view(
+        wire.Refusal,
+        why,
+        one,
+        user_id=asked and asked.user_id,
+        ensemble_id=(asked and asked.ensemble_id) or None,
+        ensemble=(asked and asked.name) or None,
         why=why.in_words(exact=call.caller.operator),
-        computed_at=format_instant(why.computed_at),
         links=[call.link("self", "explanations", why.id)],
     )
 
@@ -101,14 +99,11 @@ def create(call: Call) -> Reply:
     ask = DecisionOptions(objective=reading.objective(call, body.objective), seed=body.seed)
     judged = call.perform(judge_feasibility, reading.undeclared(body), ask)
     return Reply(
-        wire.Explained(
-            verdict=judged.verdict,
-            computed_at=format_instant(judged.computed_at),
-            revision=judged.revision,
-            explanation=None
-            if judged.explanation is None
-            else explanation_view(call, judged.explanation),
-            solve=None if judged.solve is None else solve_view(judged.solve, operator=False),
+        view(
+            wire.Explained,
+            judged,
+            explanation=judged.explanation and explanation_view(call, judged.explanation),
+            solve=judged.solve and solve_view(judged.solve, operator=False),
         )
     )
 
@@ -141,12 +136,9 @@ def explanation_view(
         # Found for an operator, and as exact as the fleet is.
         explanation = replace(explanation, relaxations=(), earliest=None, largest=None, note="")
     window, most = explanation.earliest, explanation.largest
-    return wire.Explanation(
-        id=explanation.id,
-        verdict=explanation.verdict,
-        stage=explanation.stage.value,
-        computed_at=format_instant(explanation.computed_at),
-        revision=explanation.revision,
+    return view(
+        wire.Explanation,
+        explanation,
         conflict=parts[0] if parts else [],
         minimal=minimal[0] if minimal else False,
         more_conflicts=[
@@ -154,15 +146,13 @@ def explanation_view(
             for conflict, proved in zip(parts[1:], minimal[1:], strict=True)
         ],
         relaxations=[relaxation_view(one) for one in explanation.relaxations],
-        note=explanation.note,
-        complete=explanation.complete,
         pending=explanation.pending_until is not None,
-        earliest_start=instant(window.start) if window else None,
-        earliest_end=instant(FOREVER if window.end is None else window.end) if window else None,
+        earliest_start=window and window.start,
+        earliest_end=window and window.end,
         earliest_proved=window is not None and window.proved,
         earliest_beyond=window is not None and window.beyond,
-        largest=wire.Largest(most.role, most.count, most.asked) if most else None,
-        other_zones=list(explanation.zones),
+        largest=most and wire.Largest(most.role, most.count, most.asked),
+        other_zones=explanation.zones,
         counts=wire.Counts(
             considered=_count(call, explanation.considered),
             rejected={name: _count(call, n) for name, n in sorted(explanation.rejected.items())},
@@ -206,9 +196,7 @@ def relaxation_view(relaxation: domain.Relaxation) -> wire.Relaxation:
     }
     if change.alternative is not None:
         written["alternative"] = change.alternative
-    return wire.Relaxation(
-        change=written, cost=relaxation.cost, verified=relaxation.verified, result=relaxation.result
-    )
+    return view(wire.Relaxation, relaxation, change=written)
 
 
 def _named(call: Call, element: domain.Element) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import any_of, group_view
+from moorage.api.native.formats import view
 from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.flavors import Flavor
@@ -52,10 +52,7 @@ def load(call: Call) -> Reply:
     return Reply(
         wire.LoadedFlavors(
             [_view(one) for one in loaded.flavors],
-            [
-                wire.RefusedFlavor(one.row, one.id, one.name, one.path, one.why)
-                for one in loaded.refused
-            ],
+            [view(wire.RefusedFlavor, one) for one in loaded.refused],
         )
     )
 
@@ -102,26 +99,10 @@ def _in_novas_terms(body: FlavorBody, name: str, rules: NovaRules) -> Flavor:
     return nova_flavor(name, body.name, size, body.extra_specs, rules, "flavor.extra_specs")
 
 
-def _size(size: FlavorSize | None) -> wire.FlavorSize | None:
-    if size is None:
-        return None
-    return wire.FlavorSize(
-        size.vcpus, size.memory_mb, size.root_gb, size.ephemeral_gb, size.swap_mb
-    )
-
-
 def _view(flavor: Flavor) -> wire.FlavorValue:
-    return wire.FlavorValue(
-        id=flavor.id,
-        name=flavor.name,
-        resources=dict(flavor.resources),
-        required=any_of(flavor.required),
-        forbidden=sorted(flavor.forbidden),
-        extra_specs=dict(flavor.extra_specs),
-        root_required=sorted(flavor.root_required),
-        groups=[group_view(one) for one in flavor.groups],
+    return view(
+        wire.FlavorValue,
+        flavor,
         group_policy="isolate" if flavor.isolate else "none",
-        host_checks=list(flavor.host_checks),
-        labels=list(labels(flavor.extra_specs)),
-        size=_size(flavor.size),
+        labels=labels(flavor.extra_specs),
     )

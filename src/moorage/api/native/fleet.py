@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.flavors import flavor_of
-from moorage.api.native.formats import instant
-from moorage.api.native.hosts import closing
+from moorage.api.native.formats import view
 from moorage.api.native.paging import ENCODER, Listing, array, of_sequence
 from moorage.domain.consumers import Consumer
 from moorage.domain.fleet_load import ForeignLoad
@@ -70,18 +69,7 @@ def show(call: Call) -> Reply:
 
 
 def _host(host: HostView) -> wire.Host:
-    return wire.Host(
-        uuid=host.uuid,
-        name=host.name,
-        domains={str(level): name for level, name in host.domains.items()},
-        resources={
-            name: wire.Fill(fill.capacity, fill.allocated, fill.booked)
-            for name, fill in host.resources.items()
-        },
-        traits=list(host.traits),
-        shares=host.shares,
-        closed=[closing(one) for one in host.closed],
-    )
+    return view(wire.Host, host)
 
 
 def load(call: Call) -> Reply:
@@ -97,15 +85,7 @@ def load(call: Call) -> Reply:
         lines={one.uuid: one.line for one in body.providers if one.line is not None},
     )
     done = load_fleet(call.env.store, call.caller, part)
-    return Reply(
-        wire.FleetLoaded(
-            hosts=done.hosts,
-            consumers=done.consumers,
-            flavors=done.flavors,
-            unchanged=done.unchanged,
-            revision=done.revision,
-        )
-    )
+    return Reply(view(wire.FleetLoaded, done))
 
 
 def bookings(call: Call) -> Reply:
@@ -128,24 +108,7 @@ def bookings(call: Call) -> Reply:
 
 
 def _booking(consumer: Consumer, booking: Booking) -> wire.Booking:
-    declared = booking.declared_end
-    return wire.Booking(
-        consumer=booking.consumer,
-        project_id=consumer.project_id,
-        user_id=consumer.user_id,
-        provider=booking.provider,
-        amounts=dict(booking.amounts),
-        start=format_instant(booking.period.start),
-        end=instant(booking.period.end),
-        state=booking.state.value,
-        lapses_at=instant(booking.lapses_at),
-        binding=booking.binding.value,
-        decision=booking.decision,
-        preemptible=booking.preemptible,
-        priority=booking.priority,
-        yields_to=booking.yields_to,
-        declared_end=None if declared is None else instant(declared),
-    )
+    return view(wire.Booking, booking, booking.period, consumer)
 
 
 def topology_of(body: TopologyBody) -> Topology:
@@ -164,9 +127,7 @@ def topology_of(body: TopologyBody) -> Topology:
 def _topology_parts(topology: Topology, revision: int) -> Iterator[bytes]:
     """All trees as JSON, in parts: a client that changes them writes all of them back."""
     levels = {tree: list(names) for tree, names in topology.levels.items()}
-    domains = (
-        wire.Domain(one.name, one.level, one.tree, one.parent) for one in topology.domains.values()
-    )
+    domains = (view(wire.Domain, one) for one in topology.domains.values())
     attachments = (
         wire.Attachment(host, domain, tree)
         for (tree, host), domain in sorted(topology.attachments.items())

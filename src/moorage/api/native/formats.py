@@ -1,18 +1,61 @@
-"""Values that bodies of several nouns write alike: times, alternatives, plain JSON."""
+"""How answers are written: structs from the attributes of what they show, times, plain JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from types import MappingProxyType, NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
-from moorage.domain.period import FOREVER, format_instant
-from moorage.wire import groups
+from msgspec import UNSET, Struct, UnsetType, convert, structs
+
+from moorage.domain.lease_actions import Edge
+from moorage.domain.member_names import MemberName
+from moorage.domain.period import FOREVER, Instant, format_duration, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
-    from moorage.domain.period import Instant
-    from moorage.domain.request_groups import Group
+S = TypeVar("S", bound=Struct)
+Write: TypeAlias = Callable[[Any], object]
+
+
+def view(kind: type[S], *of: object, operator: bool = False, **given: object) -> S:
+    """The struct of this kind, by the attributes of the first of `of` that has them.
+
+    A field is written as its type says: instants and durations as text, sets sorted, parts as
+    structs of their own; text is written already. Fields that are `given` have these values. Those
+    for operators are left out of what others see, given or not. A view stays as it is.
+    """
+    if of and isinstance(of[0], kind):
+        return of[0]
+    found: dict[str, Any] = {}
+    for name, attribute, write, nothing in _fields(kind, operator=operator):
+        value = given.get(name, _ABSENT)
+        if value is _ABSENT:
+            for one in of:
+                value = getattr(one, attribute, _ABSENT)
+                if value is not _ABSENT:
+                    break
+            else:
+                continue
+        if value is None:
+            found[name] = nothing
+        elif value is UNSET or isinstance(value, str):
+            found[name] = value
+        else:
+            found[name] = value if write is None else write(value)
+    return kind(**found)
 
 
 def instant(when: Instant) -> str | None:
@@ -26,29 +69,90 @@ def wall(clock: datetime) -> str:
     return clock.isoformat(timespec="minutes" if whole else "auto")
 
 
-def any_of(alternatives: Iterable[frozenset[str]]) -> list[str | list[str]]:
+def any_of(alternatives: Iterable[Iterable[str]]) -> list[str | list[str]]:
     """Alternatives on the wire: a single name, or a nested list."""
-    return [next(iter(some)) if len(some) == 1 else sorted(some) for some in alternatives]
-
-
-def group_view(group: Group) -> groups.Group:
-    """A request group on the wire."""
-    return groups.Group(
-        name=group.name,
-        resources=dict(group.resources),
-        required=any_of(group.required),
-        forbidden=sorted(group.forbidden),
-        member_of=any_of(group.member_of),
-        same_subtree=group.beside,
-    )
+    return [found[0] if len(found := sorted(some)) == 1 else found for some in alternatives]
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a policy's parameters hold
-    """Parameters as JSON values: sets as sorted lists."""
+    """A value as JSON values: sets as sorted lists, names of members as text."""
     if isinstance(value, frozenset | set):
         return sorted(value)
-    if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
-    if hasattr(value, "items"):
-        return {name: plain(one) for name, one in value.items()}
-    return value
+    if isinstance(value, tuple | list | Mapping):
+        return _each(plain, value)
+    return str(value) if isinstance(value, MemberName) else value
+
+
+NO_ACTIONS: Final[Mapping[str, Any]] = MappingProxyType({edge.value: () for edge in Edge})
+"""What a lease does at its edges if nothing is said."""
+_ABSENT: Final = object()
+_WRITTEN: Final[Mapping[str, Write]] = MappingProxyType(
+    {"instant": instant, "duration": format_duration, "any of": any_of}
+)
+"""The words of `wire.fields`."""
+_LEAVES: Final[Mapping[object, Write | None]] = MappingProxyType(
+    {str: str, int: None, float: None, bool: None}
+)
+"""Types without parts; numbers are written as they are."""
+_SCALARS: Final = frozenset({*_LEAVES, NoneType, UnsetType})
+
+
+@cache
+def _fields(
+    kind: type[Struct], *, operator: bool
+) -> tuple[tuple[str, str, Write | None, object], ...]:
+    """Each field that the caller may see, its attribute, how it is written, and what None is."""
+    found = []
+    for field in structs.fields(kind):
+        inner, marks = _unmarked(field.type)
+        if operator or not marks.get("operators"):
+            options = _options(inner)
+            nothing = UNSET if UnsetType in options and NoneType not in options else None
+            write = _writer(field.type, operator=operator)
+            if write is instant and NoneType not in options:
+                write = format_instant
+            found.append((field.name, marks.get("attribute", field.name), write, nothing))
+    return tuple(found)
+
+
+def _writer(kind: Any, *, operator: bool) -> Write | None:  # noqa: ANN401 - what annotations have
+    """How values of a type are written; None: as they are."""
+    inner, marks = _unmarked(kind)
+    options = [one for one in _options(inner) if one not in {NoneType, UnsetType}]
+    if "written" in marks:
+        return _WRITTEN[marks["written"]]
+    if options != [inner] and len(options) == 1:
+        return _writer(options[0], operator=operator)
+    if inner in _LEAVES or int in options:
+        return _LEAVES.get(inner)
+    return _composite(inner, operator=operator)
+
+
+def _composite(kind: Any, *, operator: bool) -> Write:  # noqa: ANN401 - what annotations have
+    """How values of a struct, mapping or list are written."""
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        if all({*_options(one.type)} <= _SCALARS for one in structs.fields(kind)):
+            return partial(convert, type=kind, from_attributes=True)
+        return partial(view, kind, operator=operator)
+    part = _writer(get_args(kind)[-1], operator=operator) if get_origin(kind) else None
+    if get_origin(kind) is dict and part is None:
+        return dict
+    return plain if part in {None, str, plain} else partial(_each, part)
+
+
+def _each(write: Write, value: Any) -> list[object] | dict[str, object]:  # noqa: ANN401
+    """Each part of a sequence or mapping, written so."""
+    if isinstance(value, Mapping):
+        return dict(zip(map(str, value), map(write, value.values()), strict=True))
+    return list(map(write, value))
+
+
+def _unmarked(kind: Any) -> tuple[Any, Mapping[str, Any]]:  # noqa: ANN401 - what annotations have
+    if get_origin(kind) is not Annotated:
+        return kind, {}
+    inner, *marks = get_args(kind)
+    return inner, {key: value for one in marks for key, value in (one.extra or {}).items()}
+
+
+def _options(kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - what annotations have
+    return get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)

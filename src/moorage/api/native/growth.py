@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from moorage.api.native import reading
 from moorage.api.native.decisions import domains_view
 from moorage.api.native.ensembles import decision_or_none, ensemble_view
+from moorage.api.native.formats import view
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import HOST
 from moorage.usecases.decide.member_places import locate_members
@@ -42,15 +43,15 @@ def extend(call: Call) -> Reply:
         reading.identity(call, body, body.id),
     )
     decision = decision_or_none(call, made.ensemble, made.decision, dry_run=call.dry_run)
-    view = wire.Extended(
+    extended = view(
+        wire.Extended,
+        made,
         ensemble=ensemble_view(call, made.ensemble),
         decision=decision,
-        members=[str(name) for name in made.members],
-        from_headroom=made.from_headroom,
         max_additional={} if decision is None else decision.max_additional,
         dry_run=call.dry_run,
     )
-    return call.made(wire.OneExtended(view), generation=made.ensemble.generation)
+    return call.made(wire.OneExtended(extended), generation=made.ensemble.generation)
 
 
 def shrink(call: Call) -> Reply:

@@ -8,6 +8,7 @@ from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view
 from moorage.api.native.ensembles import ensemble_view
+from moorage.api.native.formats import view
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source
 from moorage.heat.template_writer import Binding
@@ -21,6 +22,9 @@ from moorage.usecases.ensembles.heat_templates import (
 from moorage.wire import hot as wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from moorage.heat.expanded_template import UnplacedResource
     from moorage.wire.hot import HotBody
 
 
@@ -53,11 +57,18 @@ def place(call: Call) -> Reply:
     return _reply(call, matched, status=200)
 
 
+def not_placed(unplaced: Iterable[UnplacedResource]) -> list[wire.NotPlaced]:
+    """The resources that are not placed."""
+    return [view(wire.NotPlaced, one, path=str(one.path), why=one.reason) for one in unplaced]
+
+
 def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
     store = call.env.store
     claims = () if call.dry_run else store.claims(decision_id=placed.decision.id)
     return Reply(
-        wire.Hot(
+        view(
+            wire.Hot,
+            placed,
             ensemble=ensemble_view(call, placed.ensemble),
             decision=decision_view(
                 call,
@@ -72,13 +83,7 @@ def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
                 role: wire.ScalingGroup(str(one.path), one.least, one.most, one.desired)
                 for role, one in placed.compiled.scaling.items()
             },
-            not_placed=[
-                wire.NotPlaced(str(one.path), one.type, one.reason)
-                for one in placed.compiled.unplaced
-            ],
-            notes=list(placed.notes),
-            template=placed.template,
-            files=dict(placed.files),
+            not_placed=not_placed(placed.compiled.unplaced),
             dry_run=call.dry_run,
         ),
         status=status,

@@ -12,11 +12,11 @@ from moorage.api.native import lease_requests, reading, waitlist
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view
 from moorage.api.native.ensembles import ensemble_view
-from moorage.api.native.formats import instant, plain
+from moorage.api.native.formats import NO_ACTIONS, instant, plain, view
 from moorage.api.native.paging import Listing, listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import LeaseOutcome, LeaseState, Yielding
-from moorage.domain.period import format_duration, format_instant
+from moorage.domain.period import format_instant
 from moorage.usecases.leases.audience import audiences, count_notified
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import change_lease
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from moorage.domain.effects import Effect
-    from moorage.domain.leases import Lease, Reservation
+    from moorage.domain.leases import Lease
     from moorage.usecases.leases.audience import Audience
     from moorage.usecases.leases.create import DisplacedConsumer, LeaseResult
     from moorage.usecases.leases.queries import Remaining
@@ -184,47 +184,24 @@ def lease_view(
 ) -> wire.Lease:
     """A lease; listings leave out `remaining` and `displaced`."""
     terms, one = lease.terms, lease.occurrence
-    return wire.Lease(
-        id=lease.id,
-        name=lease.name,
-        handle=lease.handle,
-        project_id=lease.project_id,
-        user_id=lease.user_id,
-        status=lease.state.value,
-        degraded=lease.degraded,
-        missing=lease.missing,
+    return view(
+        wire.Lease,
+        lease,
+        terms,
+        terms.period,
+        operator=call.caller.operator,
+        status=lease.state,
         proposal=_proposed(lease.proposal),
         proposed_places=_places(call, lease.proposal),
-        generation=lease.generation,
         # Nothing is granted but with a proof; what befalls its hosts afterwards may undo it.
         guarantee=_guarantee(lease),
-        start=format_instant(terms.period.start),
-        end=format_instant(terms.period.end),
-        lead=format_duration(terms.lead),
-        cleaning=format_duration(terms.cleaning),
-        expiry=None if terms.expiry is None else format_duration(terms.expiry),
-        expires_at=instant(terms.expires_at),
-        priority=terms.priority,
-        before_start=[one.value for one in Yielding if one in terms.before_start],
-        on_start=list(lease.actions.get("on_start", ())),
-        before_end=list(lease.actions.get("before_end", ())),
-        on_end=list(lease.actions.get("on_end", ())),
-        binding=lease.binding.value,
-        ensemble_id=lease.ensemble_id,
-        decision_id=lease.decision_id,
-        reservations=(
-            [_named(one) for one in lease.reservations]
-            if remaining is None
-            else [_counted(one) for one in remaining]
-        ),
-        created_at=format_instant(lease.created_at),
-        updated_at=format_instant(lease.updated_at),
+        before_start=[one for one in Yielding if one in terms.before_start],
+        **{**NO_ACTIONS, **lease.actions},
+        reservations=lease.reservations if remaining is None else list(map(_counted, remaining)),
         links=_links(call, lease),
-        occurrence=UNSET if one is None else wire.LeaseOccurrence(one.series, one.index),
+        occurrence=one and wire.LeaseOccurrence(one.series, one.index),
         displaced=UNSET if displaced is None else displaced_view(call, displaced),
         may_yield=_may_yield(call, lease),
-        outcome=None if lease.outcome is None else lease.outcome.value,
-        waitlist_entry=lease.waitlist_entry,
     )
 
 
@@ -258,22 +235,23 @@ def preempted_view(call: Call, preempted: Sequence[PreemptedLease]) -> wire.Pree
     """The preempted leases: named for operators, counted for a tenant."""
     if not preempted:
         return UNSET
-    shown = [_preempted(one) for one in preempted] if call.caller.operator else UNSET
-    return wire.Preempted(len(preempted), shown)
+    return view(
+        wire.Preempted,
+        operator=call.caller.operator,
+        count=len(preempted),
+        leases=[_preempted(one) for one in preempted],
+    )
 
 
 def _preempted(one: PreemptedLease) -> wire.PreemptedLease:
     lease, window = one.of.lease, one.earliest
-    return wire.PreemptedLease(
-        id=lease.id,
-        name=lease.name,
-        project_id=lease.project_id,
-        priority=lease.terms.priority,
-        start=format_instant(lease.terms.period.start),
-        end=format_instant(lease.terms.period.end),
-        units=lease.units,
-        earliest_start=None if window is None else format_instant(window.start),
-        earliest_end=None if window is None or window.end is None else format_instant(window.end),
+    return view(
+        wire.PreemptedLease,
+        lease,
+        lease.terms,
+        lease.terms.period,
+        earliest_start=window and window.start,
+        earliest_end=window and window.end,
         proved=window is not None and window.proved,
     )
 
@@ -291,71 +269,41 @@ def _proposed(change: Mapping[str, object]) -> dict[str, Any] | None:
 def _places(call: Call, change: Mapping[str, object]) -> dict[str, str] | UnsetType:
     """The places in a proposed change, by names of hosts; operators only."""
     places = change.get("places")
-    if not call.caller.operator or not isinstance(places, dict):
+    if not isinstance(places, dict):
         return UNSET
     snapshot = call.env.store.snapshot()
     rows = {member: snapshot.row_of.get(host) for member, host in places.items()}
     return {str(one): snapshot.names[row] for one, row in rows.items() if row is not None}
 
 
-def _named(one: Reservation) -> wire.Reservation:
-    return wire.Reservation(one.id, one.role, one.kind, one.resource_class)
-
-
 def _counted(one: Remaining) -> wire.Reservation:
-    return structs.replace(
-        _named(one.reservation),
-        flavor=one.flavor,
-        count=one.count,
-        claimed=one.claimed,
-        remaining=one.remaining,
-    )
+    return view(wire.Reservation, one, one.reservation)
 
 
 def displaced_view(call: Call, displaced: Iterable[DisplacedConsumer]) -> wire.Displaced:
     """The displaced consumers: named for operators, counted for a tenant."""
     found = list(displaced)
-    return wire.Displaced(
-        count=len(found),
-        consumers=[
-            wire.DisplacedConsumer(
-                one.consumer,
-                one.project_id,
-                instant(one.end),
-                instant(one.declared_end),
-                one.priority,
-            )
-            for one in found
-        ]
-        if call.caller.operator
-        else UNSET,
-    )
+    return view(wire.Displaced, operator=call.caller.operator, count=len(found), consumers=found)
 
 
 def event_view(call: Call, effect: Effect, audience: Audience | None) -> wire.LeaseEvent:
     """An effect; operators see its result, which may name their hooks and hosts."""
     action = effect.details.get("action")
-    details: dict[str, Any] | UnsetType = plain(effect.details) if call.caller.operator else UNSET
-    return wire.LeaseEvent(
-        id=effect.id,
-        kind=effect.kind.value,
-        due=format_instant(effect.due),
-        status=effect.state.value,
-        attempts=effect.attempts,
+    return view(
+        wire.LeaseEvent,
+        effect,
+        operator=call.caller.operator,
+        status=effect.state,
         action=None if action is None else str(action),
-        created_at=format_instant(effect.created_at),
-        updated_at=format_instant(effect.updated_at),
-        told=UNSET if audience is None else _audience(audience),
-        outcome=effect.outcome if call.caller.operator else UNSET,
-        details=details,
+        told=audience and _audience(audience),
     )
 
 
 def _audience(one: Audience) -> wire.Audience:
     hearers = one.subscriptions
-    return wire.Audience(
-        webhook=one.webhook.value,
-        subscriptions=None
-        if hearers is None
-        else [wire.Hearer(who.id, who.name, reached.value) for who, reached in hearers],
+    return view(
+        wire.Audience,
+        one,
+        subscriptions=hearers
+        and [wire.Hearer(who.id, who.name, reached.value) for who, reached in hearers],
     )

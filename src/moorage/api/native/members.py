@@ -9,19 +9,15 @@ from msgspec import UNSET
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import (
-    allocations_view,
     decision_view,
-    domains_view,
-    host_view,
     seen_by_caller,
-    server_provider_view,
+    stay_view,
 )
 from moorage.api.native.ensembles import ensemble_view
 from moorage.api.native.errors import differences
 from moorage.api.native.paging import Listing, of_sequence
 from moorage.api.native.policies import violations_view
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import format_instant
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.members import (
     JoinRequest,
@@ -192,15 +188,8 @@ def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read 
         kind=kind,
         status=member_places.of(name).value,
         server_id=member.server_id,
-        domains={} if place is None else domains_view(call, snapshot, ensemble, place),
         uuid=member.uuid if call.caller.operator else UNSET,
-        server_provider=UNSET
-        if place is None or not own
-        else server_provider_view(snapshot, place),
-        host=UNSET if place is None else host_view(call, snapshot, place),
-        allocations=UNSET if place is None else allocations_view(call, place),
-        until=UNSET if end is None else format_instant(end.at),
-        until_because=UNSET if end is None else end.because.value,
         overrun=overrun or UNSET,
         alternative=member.choice if place and ensemble.role(name.role).alternatives else UNSET,
+        **stay_view(call, place, ensemble, snapshot, end, own=own),
     )

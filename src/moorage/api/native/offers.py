@@ -9,10 +9,11 @@ from msgspec import structs
 
 from moorage.api.native import lease_requests, leases, reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.formats import view
 from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.offers import OfferState
-from moorage.domain.period import HOUR, format_duration, format_instant
+from moorage.domain.period import HOUR, format_instant
 from moorage.usecases.offers.accept import AcceptanceTerms, accept_offer
 from moorage.usecases.offers.create import OfferRequest, create_offers
 from moorage.usecases.offers.expiry import withdraw_offer
@@ -147,43 +148,32 @@ def offer_view(call: Call, lease: Lease) -> wire.Offer:
     if taken:
         links.append(call.link("lease", "leases", lease.id))
     hours = offer.places * (terms.period.end - terms.period.start) / HOUR
-    return wire.Offer(
-        id=lease.id,
+    return view(
+        wire.Offer,
+        offer,
+        lease,
+        terms,
+        terms.period,
         request_id=offer.request,
-        name=lease.name,
         handle=f"o{lease.serial}" if lease.serial else "",
-        project_id=lease.project_id,
-        user_id=lease.user_id,
-        status=state.value,
-        start=format_instant(terms.period.start),
-        end=format_instant(terms.period.end),
-        lead=format_duration(terms.lead),
-        cleaning=format_duration(terms.cleaning),
-        expires_at=format_instant(offer.expires_at),
-        proved=offer.proved,
-        score=offer.score,
+        status=state,
         guarantee="proved",
-        places=offer.places,
         unit_hours=round(hours, 2),
         ensemble_id=lease.ensemble_id if taken else offer.of,
         lease_id=lease.id if taken else None,
-        created_at=format_instant(lease.created_at),
-        updated_at=format_instant(lease.updated_at),
         links=links,
     )
 
 
 def _barred(one: QuotaBarredWindow) -> wire.Barred:
     why = one.why
-    passes, asked = why.passes_at, why.asked_from
-    return wire.Barred(
-        start=format_instant(one.period.start),
-        end=format_instant(one.period.end),
+    return view(
+        wire.Barred,
+        why,
+        one.period,
         quota=why.what,
         detail=why.message,
-        passes_at=None if passes is None else format_instant(passes),
-        passes=None if passes is None else "asked" if why.when_asked else "start",
-        asked_from=None if asked is None else format_instant(asked),
+        passes=None if why.passes_at is None else "asked" if why.when_asked else "start",
     )
 
 

@@ -7,15 +7,13 @@ from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import UNSET
-
 from moorage.api.native import lease_requests, reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import wall
+from moorage.api.native.formats import NO_ACTIONS, view, wall
 from moorage.api.native.paging import Listing
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import LeaseState, Yielding
-from moorage.domain.period import format_duration, format_instant, parse_duration
+from moorage.domain.period import format_instant, parse_duration
 from moorage.domain.recurrence import parse_every
 from moorage.domain.series import state_of
 from moorage.usecases.series.change import cancel_series, rename_series
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.leases import Lease
-    from moorage.domain.series import Series, SkippedOccurrence
+    from moorage.domain.series import Series
     from moorage.usecases.series.requests import SeriesResult
     from moorage.wire.series import ExtensionBody, SeriesBody
 
@@ -214,52 +212,35 @@ def _view(
     occurrences: list[wire.Occurrence] | None = None,
 ) -> wire.Series:
     terms, recurrence = series.terms, series.recurrence
-    length = terms.period.end - terms.period.start
-    return wire.Series(
-        id=series.id,
-        name=series.name,
-        project_id=series.project_id,
-        user_id=series.user_id,
-        status=state_of(series, counts.keys(), call.env.store.now()).value,
-        generation=series.generation,
+    return view(
+        wire.Series,
+        series,
+        terms,
+        recurrence,
+        status=state_of(series, counts.keys(), call.env.store.now()),
         every=str(recurrence.every),
         start=wall(recurrence.start),
-        zone=recurrence.zone,
-        duration=format_duration(length),
+        duration=terms.period.end - terms.period.start,
         times=series.reach,
         granted=sum(counts.values()),
         closed=counts.get(LeaseState.CLOSED, 0),
         places=len(series.model.members),
-        lead=format_duration(terms.lead),
-        cleaning=format_duration(terms.cleaning),
-        expiry=None if terms.expiry is None else format_duration(terms.expiry),
-        priority=terms.priority,
-        before_start=[one.value for one in Yielding if one in terms.before_start],
-        on_start=list(series.actions.get("on_start", ())),
-        before_end=list(series.actions.get("before_end", ())),
-        on_end=list(series.actions.get("on_end", ())),
-        left_out=[_left_out(one) for one in series.left_out],
-        created_at=format_instant(series.created_at),
-        updated_at=format_instant(series.updated_at),
+        before_start=[one for one in Yielding if one in terms.before_start],
+        **{**NO_ACTIONS, **series.actions},
+        left_out=[
+            view(wire.LeftOut, one, explanation_id=one.explanation) for one in series.left_out
+        ],
         links=[call.link("self", "series", series.id)],
-        occurrences=UNSET if occurrences is None else occurrences,
+        occurrences=occurrences,
     )
 
 
 def _occurrence(lease: Lease, *, dry_run: bool = False) -> wire.Occurrence:
-    assert lease.occurrence is not None, "only leases of series are shown so"
-    return wire.Occurrence(
-        index=lease.occurrence.index,
+    return view(
+        wire.Occurrence,
+        lease,
+        lease.occurrence,
+        lease.terms.period,
         lease_id=None if dry_run else lease.id,
-        handle=lease.handle,
-        name=lease.name,
-        status=LeaseState.PENDING.value if lease.proposed else lease.state.value,
-        start=format_instant(lease.terms.period.start),
-        end=format_instant(lease.terms.period.end),
-        degraded=lease.degraded,
+        status=LeaseState.PENDING if lease.proposed else lease.state,
     )
-
-
-def _left_out(one: SkippedOccurrence) -> wire.LeftOut:
-    start, end = format_instant(one.start), format_instant(one.end)
-    return wire.LeftOut(one.index, start, end, one.why, one.explanation)

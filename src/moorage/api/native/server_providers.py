@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.formats import view
 from moorage.api.native.paging import Listing, listed
 from moorage.domain.decisions import ClaimState
-from moorage.domain.period import format_instant
 from moorage.usecases.server_providers.change import ServerOffer, put_server_provider
 from moorage.usecases.server_providers.end import delete_server_provider
 from moorage.usecases.server_providers.queries import (
@@ -72,13 +72,7 @@ def change_slice(call: Call) -> Reply:
 
 
 def _slice_view(one: ShownSlice) -> wire.Slice:
-    return wire.Slice(
-        id=one.id,
-        status=one.state.value,
-        slice_id=one.slice_id,
-        resources=dict(one.resources),
-        project_id=one.project_id,
-    )
+    return view(wire.Slice, one, status=one.state)
 
 
 def _server(call: Call) -> str:
@@ -92,22 +86,23 @@ def _offer(body: ServerProviderBody) -> ServerOffer:
 
 
 def _view(one: ShownServerProvider) -> wire.ServerProvider:
-    record = one.record if one.own else None
-    return wire.ServerProvider(
-        id=one.record.id,
-        server_id=None if record is None else record.server_id,
-        project_id=None if record is None else record.project_id,
+    record = one.record
+    own: dict[str, Any] = {
+        name: getattr(record, name) if one.own else None
+        for name in ("server_id", "project_id", "created_at", "updated_at")
+    }
+    return view(
+        wire.ServerProvider,
+        one,
+        id=record.id,
         status="active" if one.placed else "suspended",
         resources={
             name: wire.OfferedResource(total, one.used.get(name, 0) if one.own else None)
             for name, total in one.totals.items()
         },
-        traits=sorted(one.traits),
-        shared_with=None if record is None else _sharing(record.shared_with),
+        shared_with=_sharing(record.shared_with) if one.own else None,
         offered_by=_offering(one),
-        host=one.host,
-        created_at=None if record is None else format_instant(record.created_at),
-        updated_at=None if record is None else format_instant(record.updated_at),
+        **own,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.ensembles import role_view
+from moorage.api.native.formats import view
 from moorage.api.native.paging import listed
 from moorage.usecases.ensembles.shares import (
     accept_share,
@@ -46,13 +47,13 @@ def revoke(call: Call) -> Reply:
 
 def _view(call: Call, one: SharedRole, *, dry_run: bool = False) -> wire.Share:
     ensemble, share = one.ensemble, one.share
-    return wire.Share(
-        id=share.id,
-        status=share.state.value,
+    return view(
+        wire.Share,
+        share,
+        status=share.state,
         ensemble_id=ensemble.id,
         ensemble=ensemble.name,
         owner_project_id=ensemble.project_id,
-        project_id=share.project_id,
         role=role_view(one.role, ensemble.count(one.role.name)),
         links=[call.link("self", "shares", share.id)],
         dry_run=dry_run,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.ensembles import decision_or_none, ensemble_view
+from moorage.api.native.hot import not_placed
 from moorage.heat.compile import Source
 from moorage.usecases.ensembles.stacks import StackRequest, delete_stack, put_stack, show_stack
 from moorage.wire import stacks as wire
-from moorage.wire.hot import NotPlaced
 
 if TYPE_CHECKING:
     from moorage.usecases.ensembles.stacks import StackResult
@@ -61,7 +61,7 @@ def _reply(call: Call, stack_id: str, found: StackResult) -> Reply:
         ensemble=None if ensemble is None else ensemble_view(call, ensemble),
         decision=decision,
         keys={str(member): path for member, path in found.keys.items()},
-        not_placed=[NotPlaced(str(one.path), one.type, one.reason) for one in found.unplaced],
+        not_placed=not_placed(found.unplaced),
         notes=list(found.notes),
         max_additional={} if decision is None else decision.max_additional,
         changed=found.changed,

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.api.native import ensembles, reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import plain
+from moorage.api.native.formats import plain, view
 from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import format_instant
 from moorage.domain.templates import TemplateFormat
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.templates import (
@@ -100,16 +99,10 @@ def _made(call: Call, template: Template) -> Reply:
 
 
 def _view(call: Call, one: Template) -> wire.Template:
-    return wire.Template(
-        id=one.id,
-        name=one.name,
-        version=one.version,
-        format=one.format.value,
-        project_id=one.project_id,
-        shared=one.shared,
+    return view(
+        wire.Template,
+        one,
         parameters={parameter.name: _parameter(parameter) for parameter in one.parameters},
-        source=plain(one.source),
-        created_at=format_instant(one.created_at),
         links=[
             call.link("self", "templates", one.id),
             call.link("instances", "templates", one.id, "instances"),

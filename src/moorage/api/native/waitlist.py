@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.formats import view
 from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import format_duration, format_instant
+from moorage.domain.period import format_instant
 from moorage.domain.waitlist import EntryState
 from moorage.usecases.waitlist.attempt import caller_of
 from moorage.usecases.waitlist.enter import WaitRequest
@@ -105,32 +106,23 @@ def entry_view(call: Call, one: ListedEntry) -> wire.WaitlistEntry:
         links.append(call.link("lease", "leases", entry.id))
     if entry.explanation is not None:
         links.append(call.link("explanation", "explanations", entry.explanation))
-    return wire.WaitlistEntry(
-        id=entry.id,
-        name=entry.name,
-        project_id=entry.project_id,
-        user_id=entry.user_id,
-        status=state.value,
-        generation=entry.generation,
-        priority=terms.priority,
-        entered_at=format_instant(entry.entered_at),
+    return view(
+        wire.WaitlistEntry,
+        entry,
+        terms,
+        status=state,
         before=one.before if waits else None,
-        earliest_start=format_instant(terms.period.start),
-        latest_start=format_instant(entry.latest),
-        until=format_instant(min(entry.until, entry.latest - terms.lead)),
-        duration=format_duration(terms.period.end - terms.period.start),
-        lead=format_duration(terms.lead),
-        cleaning=format_duration(terms.cleaning),
+        earliest_start=terms.period.start,
+        latest_start=entry.latest,
+        until=min(entry.until, entry.latest - terms.lead),
+        duration=terms.period.end - terms.period.start,
         places=entry.units,
-        waits_for=entry.waits_for.value,
         why=_why(call, entry),
-        estimate=None if estimate is None else _estimate(one, estimate),
+        estimate=estimate and _estimate(one, estimate),
         estimate_note=(entry.estimate_note or None) if waits else None,
-        estimated_at=format_instant(entry.estimated_at) if entry.estimated_at else None,
+        estimated_at=entry.estimated_at or None,
         ensemble_id=entry.ensemble_id if granted or entry.ensemble is None else None,
         lease_id=entry.id if granted else None,
-        created_at=format_instant(entry.created_at),
-        updated_at=format_instant(entry.updated_at),
         links=links,
     )
 
@@ -143,12 +135,12 @@ def _why(call: Call, entry: WaitlistEntry) -> str:
 
 
 def _estimate(one: ListedEntry, estimate: Estimate) -> wire.Estimate:
-    return wire.Estimate(
-        format_instant(estimate.start),
-        format_instant(estimate.end),
+    return view(
+        wire.Estimate,
+        estimate,
+        one,
         proved=estimate.proved and one.current,
         in_range=estimate.start <= one.entry.latest,
-        current=one.current,
     )
 
 

@@ -145,7 +145,7 @@ class Closing:
     start: Instant | None = None
     end: Instant | None = None
     """The end; None if it is not known."""
-    window: str | None = None
+    capacity_window: str | None = None
     """The id of the capacity window."""
     kind: str | None = None
     """The window's kind: maintenance, decommission or delivery."""
@@ -169,7 +169,7 @@ class HostStatus:
     """The last end of these bookings; None without any."""
 
     @property
-    def is_open(self) -> bool:
+    def open(self) -> bool:
         """Whether members may be placed on the host now."""
         return all(one.why is ClosingReason.PLANNED for one in self.closed)
 
