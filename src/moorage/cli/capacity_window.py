@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import lease_text
+from moorage.cli.columns import pairs
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, short, stack, table
 from moorage.cli.parser import Option, WrongUsage
@@ -116,15 +117,12 @@ class Show(Command):
         with self.client() as client:
             found = client.capacity.window(client.capacity.find(args.window))
         one = found.value
-        pairs = [
-            ("id", one.id),
-            ("kind", one.kind),
-            ("status", one.status),
-            ("hosts", ", ".join(one.hosts)),
+        head = [
+            *pairs(one, "id kind status hosts:listed"),
             ("away", _period(one)),
-            ("reason", one.reason or None),
+            *pairs(one, "reason?"),
         ]
-        return Shown(found.body, stack(fields(pairs), *_staying(one)))
+        return Shown(found.body, stack(fields(head), *_staying(one)))
 
 
 class Delete(Command):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.ensemble import newest_decision
 from moorage.cli.lease_text import called
-from moorage.cli.output import Columns, Shown, clock_time, fields, listing, moment, short
+from moorage.cli.output import Shown, fields, listing, short
 from moorage.cli.parser import ENSEMBLE, Option, Repeated, WrongUsage
 from moorage.cli.times import minute
 from moorage.client.lookup import UUID, pick
@@ -133,13 +134,8 @@ class Show(Command):
         headers = one.present_as.header.items() if one.present_as else ()
         text = fields(
             [
-                ("id", one.id),
-                ("member", one.member),
-                ("status", one.status),
-                ("server", one.server_id),
-                ("reason", one.reason),
-                ("decision", one.decision_id),
-                ("expires", moment(one.expires_at) if one.expires_at else None),
+                *pairs(one, "id member status server=server_id reason decision=decision_id"),
+                *pairs(one, "expires=expires_at:moment?"),
                 ("present as", ", ".join(f"{name}: {value}" for name, value in headers) or None),
             ]
         )
@@ -155,14 +151,8 @@ class List(Command):
         with self.client() as client:
             decision = newest_decision(client, client.ensembles.find(args.ensemble))
             answer = client.claims.all(str(decision.id))
-        columns: Columns = {
-            "id": lambda one: short(one.id),
-            "member": lambda one: one.member,
-            "status": lambda one: one.status,
-            "server": lambda one: one.server_id or "-",
-            "expires": lambda one: clock_time(one.expires_at),
-        }
-        return Shown(answer.body, listing(columns, answer.value))
+        cells = columns("id:short member status server=server_id:or_dash expires=expires_at:clock")
+        return Shown(answer.body, listing(cells, answer.value))
 
 
 class Set(Command):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moorage.cli import confirm, decision_text, mix
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.listing import part_of
-from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack, table
+from moorage.cli.output import Shown, fields, listing, moment, short, stack, table
 from moorage.cli.parser import Flag, Option
 from moorage.cli.placement_map import natural
 from moorage.cli.times import period, span
@@ -70,7 +71,7 @@ class Show(Command):
                     "held until",
                     moment(one.expires_at) if one.assignments and one.expires_at else None,
                 ),
-                ("places gone", ", ".join(one.withdrawn) or None),
+                *pairs(one, "places_gone=withdrawn:listed?"),
                 ("stays", _stays(one)),
                 ("lease", one.lease_id),
                 ("found by", found_by(one)),
@@ -154,15 +155,13 @@ class List(Command):
             answer = client.decisions.all(
                 ensemble_id=ensemble_id, part=part_of(args, {"decided": "created_at"})
             )
-        columns: Columns = {
-            "id": lambda one: short(str(one.id)),
-            "ensemble": lambda one: short(one.ensemble_id),
-            "status": lambda one: one.status,
+        cells = {
+            **columns("id:short ensemble=ensemble_id:short status"),
             "#size": lambda one: len(one.assignments),
             "held until": lambda one: decision_text.held_until(one) if one.assignments else "-",
-            "decided": lambda one: moment(one.computed_at),
+            **columns("decided=computed_at:moment"),
         }
-        return Shown(answer.body, listing(columns, answer.value))
+        return Shown(answer.body, listing(cells, answer.value))
 
 
 class Flavors(Command):

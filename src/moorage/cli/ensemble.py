@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import confirm, decision_text
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.host_checks import notes_on_roles
 from moorage.cli.listing import part_of
 from moorage.cli.output import (
-    Columns,
     Shown,
     console,
     fields,
     listing_of_projects,
-    moment,
     short,
     stack,
     table,
@@ -217,11 +216,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     decision = ensemble.decision
     head = fields(
         [
-            ("id", ensemble.id),
-            ("name", ensemble.name),
-            ("project", ensemble.project_id),
-            ("generation", ensemble.generation),
-            ("created", moment(ensemble.created_at)),
+            *pairs(ensemble, "id name project=project_id generation created=created_at:moment"),
             ("decision", _decided(decision, members) if decision else "none"),
             *(("stays", line) for line in stays(members)),
             *(("headroom", line) for line in headroom_lines(ensemble)),
@@ -344,15 +339,14 @@ class List(Command):
                 all_projects=args.all_projects, part=part_of(args, {"created": "created_at"})
             )
             status = _statuses(client, all_projects=args.all_projects)
-            columns: Columns = {
-                "id": lambda one: short(one.id),
-                "name": lambda one: one.name,
+            cells = {
+                **columns("id:short name"),
                 "status": lambda one: status.get(one.id, "described"),
                 "members": lambda one: " ".join(f"{r.name}:{r.count}" for r in one.members),
                 "#policies": lambda one: len(one.policies),
-                "created": lambda one: moment(one.created_at),
+                **columns("created=created_at:moment"),
             }
-            text = listing_of_projects(client, args, "/v1/ensembles", columns, answer.value)
+            text = listing_of_projects(client, args, "/v1/ensembles", cells, answer.value)
         return Shown(answer.body, text)
 
 

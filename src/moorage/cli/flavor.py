@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from moorage.cli.columns import pairs
 from moorage.cli.command import Command
 from moorage.cli.files import read_text
 from moorage.cli.host_checks import host_check_note, label_notes
@@ -76,14 +77,13 @@ class Show(Command):
 def _described(one: FlavorValue) -> Any:  # noqa: ANN401 - something rich
     return fields(
         [
-            ("name", one.name),
-            ("id", one.id),
+            *pairs(one, "name id"),
             ("resources", amounts(one)),
             ("traits", traits(one) or None),
-            ("traits of the host", " ".join(one.root_required) or None),
+            *pairs(one, "traits_of_the_host=root_required?"),
             *((f"group {group.name}", _group(group)) for group in one.groups),
             *((name, value) for name, value in one.extra_specs.items()),
-            ("checked by Nova alone", " ".join(one.host_checks) or None),
+            *pairs(one, "checked_by_Nova_alone=host_checks?"),
             ("labels, which decide no place", " ".join(one.labels) or None),
         ]
     )

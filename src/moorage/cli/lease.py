@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from moorage.cli import lease_text
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
 from moorage.cli.listing import part_of
 from moorage.cli.output import (
-    Columns,
     Shown,
     fields,
     listing_of_projects,
     moment,
-    short,
     stack,
     table,
 )
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option
-from moorage.cli.times import actions, length, minute
+from moorage.cli.times import actions, minute
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -73,35 +72,22 @@ def _described(one: Lease) -> RenderableType:
     head = fields(
         [
             ("lease", lease_text.called(one)),
-            ("id", one.id),
-            ("name", one.name),
-            ("project", one.project_id),
-            ("status", one.status),
-            ("outcome", one.outcome),
-            ("waits as", one.waitlist_entry),
-            ("degraded", one.degraded or None),
-            ("missing", one.missing or None),
+            *pairs(one, "id name project=project_id status outcome waits_as=waitlist_entry"),
+            *pairs(one, "degraded? missing?"),
             ("proposal", lease_text.proposal(one)),
             ("notify", None if one.proposal else lease_text.notified(one)),
             (
                 "guarantee",
                 None if over and one.guarantee == "proved" else lease_text.guarantee(one),
             ),
-            ("start", minute(one.start)),
-            ("end", minute(one.end)),
-            ("lead", length(one.lead)),
-            ("cleaning", length(one.cleaning)),
+            *pairs(one, "start:minute end:minute lead:length cleaning:length"),
             ("expires", minute(one.expires_at) if one.expiry else None),
-            ("priority", one.priority or None),
+            *pairs(one, "priority?"),
             ("before start", ", ".join(one.before_start) or "none"),
-            ("on start", actions(one.on_start)),
-            ("before end", actions(one.before_end)),
-            ("on end", actions(one.on_end)),
+            *pairs(one, "on_start:actions before_end:actions on_end:actions"),
             ("binding", None if over else lease_text.binding(one)),
             ("series", lease_text.occurrence(one)),
-            ("ensemble", one.ensemble_id),
-            ("decision", one.decision_id),
-            ("generation", one.generation),
+            *pairs(one, "ensemble=ensemble_id decision=decision_id generation"),
         ],
         aside=[
             ("degraded", False),
@@ -169,19 +155,16 @@ class List(Command):
                 all_projects=args.all_projects,
                 part=part_of(args, {"start": "start", "end": "end"}),
             )
-            columns: Columns = {
+            cells = {
                 "lease": lease_text.called,
-                "id": lambda one: short(one.id),
-                "name": lambda one: one.name,
+                **columns("id:short name"),
                 "status": lease_text.brief,
-                "start": lambda one: minute(one.start),
-                "end": lambda one: minute(one.end),
-                "#priority": lambda one: one.priority,
+                **columns("start:minute end:minute #priority"),
                 "roles": lambda one: " ".join(each.role for each in one.reservations),
             }
             found = answer.value.leases
             text = listing_of_projects(
-                *(client, args, "/v1/leases", columns, found, ["#priority"]),
+                *(client, args, "/v1/leases", cells, found, ["#priority"]),
                 name=args.name,
                 state=args.state,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
 from moorage.cli.ensemble_source import (
@@ -17,10 +18,10 @@ from moorage.cli.ensemble_source import (
 from moorage.cli.lease import IDEMPOTENCY_HELP, idempotency_key, identified
 from moorage.cli.lease_create import TERMS, term_arguments
 from moorage.cli.lease_text import called
-from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short
+from moorage.cli.output import Shown, fields, listing_of_projects
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Flag, Option, new_name
 from moorage.cli.progress import interruptible
-from moorage.cli.times import NOW, TIME_HELP, length, minute, period, span, time_of, time_or_now
+from moorage.cli.times import NOW, TIME_HELP, period, span, time_of, time_or_now
 from moorage.domain.period import MINUTE, SECOND, parse_instant
 
 if TYPE_CHECKING:
@@ -91,18 +92,13 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.offers.all(over=args.over, all_projects=args.all_projects)
-            columns: Columns = {
+            cells = {
                 "offer": called,
-                "id": lambda one: short(one.id),
-                "name": lambda one: one.name,
-                "status": lambda one: one.status,
-                "start": lambda one: minute(one.start),
-                "end": lambda one: minute(one.end),
-                "#places": lambda one: one.places,
-                "expires": lambda one: minute(one.expires_at),
+                **columns("id:short name status start:minute end:minute #places"),
+                **columns("expires=expires_at:minute"),
             }
             over, found = "true" if args.over else None, answer.value.offers
-            text = listing_of_projects(client, args, "/v1/offers", columns, found, over=over)
+            text = listing_of_projects(client, args, "/v1/offers", cells, found, over=over)
         return Shown(answer.body, text)
 
 
@@ -122,23 +118,10 @@ class Show(Command):
 def _pairs(one: Offer) -> list[tuple[str, object]]:
     return [
         ("offer", called(one)),
-        ("id", one.id),
-        ("name", one.name),
-        ("project", one.project_id),
-        ("status", one.status),
-        ("guarantee", one.guarantee),
-        ("start", minute(one.start)),
-        ("end", minute(one.end)),
+        *pairs(one, "id name project=project_id status guarantee start:minute end:minute"),
         ("earliest", "proved" if one.proved else "not proved"),
-        ("lead", length(one.lead)),
-        ("cleaning", length(one.cleaning)),
-        ("places", one.places),
-        ("unit-hours", f"{one.unit_hours:g}"),
-        ("score", f"{one.score:g}"),
-        ("expires", minute(one.expires_at)),
-        ("ensemble", one.ensemble_id),
-        ("lease", one.lease_id),
-        ("request", one.request_id),
+        *pairs(one, "lead:length cleaning:length places unit-hours=unit_hours:number"),
+        *pairs(one, "score:number expires=expires_at:minute ensemble=ensemble_id lease=lease_id"),
     ]
 
 

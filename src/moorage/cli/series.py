@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
-from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short, stack
+from moorage.cli.output import Shown, fields, listing_of_projects, short, stack
 from moorage.cli.parser import ALL_PROJECTS, Option
 from moorage.cli.series_text import occurrences, recurring, skipped_occurrences
-from moorage.cli.times import actions, length, minute
+from moorage.cli.times import length, minute
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -31,17 +32,14 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.series.all(name=args.name, all_projects=args.all_projects)
-            columns: Columns = {
-                "id": lambda one: short(one.id),
-                "name": lambda one: one.name,
-                "status": lambda one: one.status,
+            cells = {
+                **columns("id:short name status"),
                 "recurs": recurring,
                 "from": lambda one: one.start.partition("T")[0],
-                "#leases": lambda one: one.granted,
-                "#closed": lambda one: one.closed,
+                **columns("#leases=granted #closed"),
             }
             found, name = answer.value, args.name
-            text = listing_of_projects(client, args, "/v1/series", columns, found, name=name)
+            text = listing_of_projects(client, args, "/v1/series", cells, found, name=name)
         return Shown(answer.body, text)
 
 
@@ -60,24 +58,15 @@ class Show(Command):
 def _described(one: Series) -> RenderableType:
     head = fields(
         [
-            ("id", one.id),
-            ("name", one.name),
-            ("project", one.project_id),
-            ("status", one.status),
-            ("every", one.every),
+            *pairs(one, "id name project=project_id status every"),
             ("from", f"{one.start} {one.zone}"),
-            ("duration", length(one.duration)),
-            ("occurrences", one.times),
+            *pairs(one, "duration:length occurrences=times"),
             ("places", f"{one.places} each"),
-            ("lead", length(one.lead)),
-            ("cleaning", length(one.cleaning)),
+            *pairs(one, "lead:length cleaning:length"),
             ("expiry", length(one.expiry) if one.expiry else None),
-            ("priority", one.priority or None),
+            *pairs(one, "priority?"),
             ("before start", ", ".join(one.before_start) or "none"),
-            ("on start", actions(one.on_start)),
-            ("before end", actions(one.before_end)),
-            ("on end", actions(one.on_end)),
-            ("generation", one.generation),
+            *pairs(one, "on_start:actions before_end:actions on_end:actions generation"),
         ]
     )
     out = skipped_occurrences(one.left_out)

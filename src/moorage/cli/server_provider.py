@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.flavor import amount
-from moorage.cli.output import Columns, Shown, fields, listing, moment, short
+from moorage.cli.output import Shown, fields, listing, short
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Flag, Option, Repeated, WrongUsage
 from moorage.client.lookup import UUID, pick
 
@@ -84,16 +85,15 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.server_providers.all(all_projects=args.all_projects)
-        columns: Columns = {
-            "id": lambda one: short(one.id),
+        cells = {
+            **columns("id:short"),
             "server": lambda one: "-" if one.server_id is None else short(one.server_id),
-            "status": lambda one: one.status,
+            **columns("status"),
             "resources": _resources,
-            "traits": lambda one: " ".join(one.traits),
-            "offered by": lambda one: one.offered_by,
+            **columns("traits offered_by"),
             "shared with": _sharing,
         }
-        return Shown(answer.body, listing(columns, answer.value))
+        return Shown(answer.body, listing(cells, answer.value))
 
 
 class Delete(Command):
@@ -127,14 +127,12 @@ class SliceList(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.server_providers.slices(client.server_providers.find(args.server))
-        columns: Columns = {
-            "id": lambda one: short(one.id),
-            "status": lambda one: one.status,
-            "slice": lambda one: one.slice_id or "-",
+        cells = {
+            **columns("id:short status slice=slice_id:or_dash"),
             "resources": lambda one: _amounts(one.resources),
-            "project": lambda one: one.project_id or "-",
+            **columns("project=project_id:or_dash"),
         }
-        return Shown(answer.body, listing(columns, answer.value))
+        return Shown(answer.body, listing(cells, answer.value))
 
 
 class SliceSet(Command):
@@ -182,15 +180,11 @@ class SliceSet(Command):
 def _described(one: ServerProvider) -> RenderableType:
     return fields(
         [
-            ("id", one.id),
-            ("server", one.server_id),
-            ("project", one.project_id),
-            ("status", one.status),
-            ("host", one.host),
+            *pairs(one, "id server=server_id project=project_id status host"),
             ("resources", _resources(one)),
-            ("traits", " ".join(one.traits) or None),
+            *pairs(one, "traits?"),
             ("shared with", _sharing(one)),
-            ("created", moment(one.created_at)),
+            *pairs(one, "created=created_at:moment"),
         ]
     )
 

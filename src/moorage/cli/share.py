@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
-from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short
+from moorage.cli.output import Shown, fields, listing_of_projects, short
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option
 
 if TYPE_CHECKING:
@@ -29,16 +30,11 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.shares.all(all_projects=args.all_projects)
-            columns: Columns = {
-                "id": lambda one: short(one.id),
-                "ensemble": lambda one: one.ensemble,
-                "role": lambda one: one.role.name,
-                "#count": lambda one: one.role.count,
-                "given by": lambda one: one.owner_project_id,
-                "to": lambda one: one.project_id,
-                "status": lambda one: one.status,
-            }
-            text = listing_of_projects(client, args, "/v1/shares", columns, answer.value)
+            cells = columns(
+                "id:short ensemble role=role.name #count=role.count given_by=owner_project_id"
+                " to=project_id status"
+            )
+            text = listing_of_projects(client, args, "/v1/shares", cells, answer.value)
         return Shown(answer.body, text)
 
 
@@ -54,18 +50,14 @@ class Show(Command):
         one = answer.value
         sizes = one.role.alternatives or [one.role]
         amounts = [", ".join(f"{n} {name}" for name, n in each.resources.items()) for each in sizes]
-        pairs = [
-            ("id", one.id),
-            ("status", one.status),
+        found = [
+            *pairs(one, "id status"),
             ("ensemble", f"{one.ensemble} ({one.ensemble_id})"),
-            ("given by", one.owner_project_id),
-            ("to", one.project_id),
-            ("role", one.role.name),
-            ("count", one.role.count),
+            *pairs(one, "given_by=owner_project_id to=project_id role=role.name count=role.count"),
             ("flavor", " or ".join(each.flavor or "-" for each in sizes)),
             ("resources", " or ".join(amounts)),
         ]
-        return Shown(answer.body, fields(pairs))
+        return Shown(answer.body, fields(found))
 
 
 class Accept(Command):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.event import what
-from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack
+from moorage.cli.output import Shown, fields, listing, short, stack
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
 from moorage.cli.times import length, span
 from moorage.domain.words import counted
@@ -117,16 +118,8 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.subscriptions.all(all_projects=args.all_projects)
-        columns: Columns = {
-            "id": lambda one: short(one.id),
-            "name": lambda one: one.name,
-            "events": lambda one: " ".join(one.events),
-            "url": lambda one: one.url,
-            "status": lambda one: one.status,
-            "#delivered": lambda one: one.delivered,
-            "#dead": lambda one: one.dead_letters,
-        }
-        return Shown(answer.body, listing(columns, answer.value))
+        cells = columns("id:short name events url status #delivered #dead=dead_letters")
+        return Shown(answer.body, listing(cells, answer.value))
 
 
 class Show(Command):
@@ -142,30 +135,12 @@ class Show(Command):
 
 
 def _described(one: Subscription) -> list[tuple[str, object]]:
-    failing = one.failing_since is not None
+    failing = "failing_since:moment attempts next_attempt:moment" if one.failing_since else ""
     return [
-        ("id", one.id),
-        ("name", one.name or None),
-        ("project", one.project_id),
-        ("events", " ".join(one.events)),
-        ("url", one.url),
-        ("lease", one.lease_id),
-        ("ensemble", one.ensemble_id),
-        ("role", one.role),
-        ("below", one.below),
-        ("above share", one.above_share),
-        ("flavor", one.flavor),
-        ("resource class", one.resource_class),
-        ("zone", one.zone),
+        *pairs(one, "id name? project=project_id events url lease=lease_id ensemble=ensemble_id"),
+        *pairs(one, "role below above_share flavor resource_class zone"),
         ("before", f"{length(one.before)} the {one.edge}" if one.before else None),
-        ("status", one.status),
-        ("delivered", one.delivered),
-        ("given up", one.given_up or None),
-        ("dead letters", one.dead_letters or None),
-        ("failing since", moment(one.failing_since) if failing else None),
-        ("attempts", one.attempts if failing else None),
-        ("next attempt", moment(one.next_attempt) if failing else None),
-        ("last outcome", one.outcome),
+        *pairs(one, f"status delivered given_up? dead_letters? {failing} last_outcome=outcome"),
     ]
 
 
@@ -192,15 +167,12 @@ class DeadLetters(Command):
         with self.client() as client:
             found = client.subscriptions.find(args.subscription)
             answer = client.subscriptions.dead_letters(found)
-        columns: Columns = {
-            "id": lambda one: short(one.id),
-            "at": lambda one: moment(one.event.at),
-            "type": lambda one: one.event.type,
+        cells = {
+            **columns("id:short at=event.at:moment type=event.type"),
             "what": lambda one: what(one.event),
-            "problem": lambda one: one.problem,
-            "queued": lambda one: "yes" if one.queued else "",
+            **columns("problem queued:yes"),
         }
-        return Shown(answer.body, listing(columns, answer.value))
+        return Shown(answer.body, listing(cells, answer.value))
 
 
 class Resend(Command):

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.files import find, read_text, reading
-from moorage.cli.output import FORMATS, Columns, Shown, fields, listing
+from moorage.cli.output import FORMATS, Shown, fields, listing
 from moorage.cli.parser import Flag, Option, new_name
 
 if TYPE_CHECKING:
@@ -104,15 +105,12 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
         with self.client() as client:
             answer = client.templates.all()
-        columns: Columns = {
-            "name": lambda one: one.name,
-            "#version": lambda one: one.version,
-            "format": lambda one: one.format,
+        cells = {
+            **columns("name #version format"),
             "parameters": lambda one: ", ".join(one.parameters),
-            "shared": lambda one: "yes" if one.shared else "",
-            "id": lambda one: one.id,
+            **columns("shared:yes id"),
         }
-        return Shown(answer.body, listing(columns, answer.value))
+        return Shown(answer.body, listing(cells, answer.value))
 
 
 class Show(Command):
@@ -124,15 +122,9 @@ class Show(Command):
         with self.client() as client:
             answer = client.templates.show(args.template)
         one = answer.value
-        pairs: list[tuple[str, object]] = [
-            ("name", one.name),
-            ("id", one.id),
-            ("version", one.version),
-            ("format", one.format),
-            ("shared", "yes" if one.shared else None),
-        ]
-        pairs += [(f"{{{name}}}", _parameter(what)) for name, what in one.parameters.items()]
-        return Shown(answer.body, fields(pairs))
+        said = [(f"{{{name}}}", _parameter(what)) for name, what in one.parameters.items()]
+        found = [*pairs(one, "name id version format shared:yes?"), *said]
+        return Shown(answer.body, fields(found))
 
 
 class Delete(Command):

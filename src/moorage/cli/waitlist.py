@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
-from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short
+from moorage.cli.output import Shown, fields, listing_of_projects, short
 from moorage.cli.parser import ALL_PROJECTS, Option
-from moorage.cli.times import length, minute, period
+from moorage.cli.times import minute, period
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -63,18 +64,13 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.waitlist.all(status=args.status, all_projects=args.all_projects)
-            columns: Columns = {
-                "id": lambda one: short(one.id),
-                "name": lambda one: one.name,
-                "status": lambda one: one.status,
-                "#priority": lambda one: one.priority,
-                "#ahead": lambda one: "" if one.before is None else one.before,
-                "earliest": lambda one: minute(one.earliest_start),
-                "latest": lambda one: minute(one.latest_start),
+            cells = {
+                **columns("id:short name status #priority #ahead=before"),
+                **columns("earliest=earliest_start:minute latest=latest_start:minute"),
                 "estimate": lambda one: "" if one.estimate is None else minute(one.estimate.start),
             }
             found, status = answer.value.entries, args.status
-            text = listing_of_projects(client, args, "/v1/waitlist", columns, found, status=status)
+            text = listing_of_projects(client, args, "/v1/waitlist", cells, found, status=status)
         return Shown(answer.body, text)
 
 
@@ -93,25 +89,13 @@ class Show(Command):
 def _pairs(one: WaitlistEntry) -> list[tuple[str, object]]:
     waiting = one.status == "waiting"
     return [
-        ("id", one.id),
-        ("name", one.name),
-        ("project", one.project_id),
-        ("status", one.status),
-        ("priority", one.priority),
-        ("entered", minute(one.entered_at)),
-        ("ahead", one.before),
-        ("earliest", minute(one.earliest_start)),
-        ("latest", minute(one.latest_start)),
-        ("until", minute(one.until)),
-        ("duration", length(one.duration)),
-        ("lead", length(one.lead)),
-        ("cleaning", length(one.cleaning)),
-        ("places", one.places),
+        *pairs(one, "id name project=project_id status priority entered=entered_at:minute"),
+        *pairs(one, "ahead=before earliest=earliest_start:minute latest=latest_start:minute"),
+        *pairs(one, "until:minute duration:length lead:length cleaning:length places"),
         ("waits for", one.waits_for if waiting else None),
         ("why", one.why),
         ("estimate", estimated(one) if waiting else None),
-        ("ensemble", one.ensemble_id),
-        ("lease", one.lease_id),
+        *pairs(one, "ensemble=ensemble_id lease=lease_id"),
     ]
 
 
