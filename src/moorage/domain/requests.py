@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import CREATION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.domain.ensembles import Phase, PolicyStatement, Role
-    from moorage.domain.member_names import MemberName
-    from moorage.domain.period import Period
-    from moorage.domain.resources import Amounts, Trait
+from moorage.domain.ensembles import CREATION, Phase, PolicyStatement, Role
+from moorage.domain.member_names import MemberName
+from moorage.domain.period import Period
+from moorage.domain.resources import Amounts, Trait
 
 
 @dataclass(frozen=True, slots=True)

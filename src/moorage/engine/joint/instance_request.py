@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
-from moorage.domain.ensembles import CREATION, Phase, PolicyStatement, Role, Selector
+from moorage.domain.ensembles import PolicyStatement, Role, Selector
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
-from moorage.domain.request_groups import Group, GroupKind
-from moorage.domain.requests import EnsembleRequest, Objective
+from moorage.domain.request_groups import Group
+from moorage.domain.requests import EnsembleRequest
 from moorage.domain.shares import Share
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.devices.host_trees import COLUMNS, Devices
@@ -20,186 +22,85 @@ from moorage.engine.joint.problem import mask_of
 from moorage.engine.joint.terrain import Terrain, level_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+
+_GROUP: Final = ("name", "resources", "kind", "required", "forbidden", "member_of", "beside")
+_ROLE: Final = (
+    *("name", "resources", "kind", "flavor", "required", "forbidden", "member_of", "tags"),
+    *("groups", "same_subtree", "isolate"),
+)
+_STATEMENT: Final = ("name", "type", "members", "zip", "weight", "phases", "parameters")
+_REQUEST: Final = (
+    *("project_id", "roles", "members", "policies", "objective"),
+    *("fixed", "own_consumers", "released", "restated"),
+)
+# Left out where they say nothing: files that were saved before they were known stay as they are.
+_ROLE_AS_NEEDED: Final = ("root_required", "alternatives", "on_server", "servers_of", "shared_with")
+_REQUEST_AS_NEEDED: Final = (
+    *("absent", "former_edges", "phases", "first_choices", "references", "choices"),
+)
 
 
 def encode_request(request: EnsembleRequest) -> dict[str, object]:
     """Plain values, sets sorted."""
-    return {
-        "project_id": request.project_id,
-        "roles": [_role(role) for role in request.roles],
-        "members": [str(member) for member in request.members],
-        "policies": [_statement(one) for one in request.policies],
-        "period": [request.period.start, request.period.end],
-        "objective": str(request.objective),
-        "fixed": {str(member): host for member, host in sorted(request.fixed.items())},
-        "own_consumers": sorted(request.own_consumers),
-        "released": sorted(request.released),
-        "restated": sorted(request.restated),
-        **({"absent": [str(member) for member in request.absent]} if request.absent else {}),
-        **({} if request.former_edges is None else {"former_edges": _edges(request.former_edges)}),
-        # As with roles: left out where it is what it was before it was known.
-        **({"phases": sorted(request.phases)} if request.phases != CREATION else {}),
-        **({} if request.first_choices else {"first_choices": False}),
-        **(
-            {"references": {one: sorted(hosts) for one, hosts in request.references.items()}}
-            if request.references
-            else {}
-        ),
-        **(
-            {"choices": {str(one): n for one, n in sorted(request.choices.items())}}
-            if request.choices
-            else {}
-        ),
-    }
+    defaults = EnsembleRequest("", (), (), (), request.period)
+    more = [
+        name for name in _REQUEST_AS_NEEDED if getattr(request, name) != getattr(defaults, name)
+    ]
+    period = [request.period.start, request.period.end]
+    return {"period": period, **_stated(request, (*_REQUEST, *more))}
 
 
 def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
     """The request that `encode_request` wrote."""
-    fixed = {MemberName.parse(text): host for text, host in values["fixed"].items()}
-    return EnsembleRequest(
-        project_id=values["project_id"],
-        roles=tuple(_read_role(one) for one in values["roles"]),
-        members=tuple(MemberName.parse(text) for text in values["members"]),
-        policies=tuple(_read_statement(one) for one in values["policies"]),
-        period=Period(*values["period"]),
-        objective=Objective(values["objective"]),
-        fixed=MappingProxyType(fixed),
-        own_consumers=frozenset(values["own_consumers"]),
-        released=frozenset(values["released"]),
-        restated=frozenset(values["restated"]),
-        absent=tuple(MemberName.parse(text) for text in values.get("absent", ())),
-        former_edges=_read_edges(values["former_edges"]) if "former_edges" in values else None,
-        phases=frozenset(map(Phase, values.get("phases", CREATION))),
-        choices=MappingProxyType(
-            {MemberName.parse(text): n for text, n in values.get("choices", {}).items()}
-        ),
-        first_choices=values.get("first_choices", True),
-        references=MappingProxyType(
-            {one: frozenset(hosts) for one, hosts in values.get("references", {}).items()}
-        ),
-    )
-
-
-def _edges(former: Mapping[str, Iterable[Iterable[MemberName]]]) -> dict[str, object]:
-    return {
-        name: [[str(member) for member in edge] for edge in edges]
-        for name, edges in sorted(former.items())
+    read = {
+        "period": Period(*values["period"]),
+        "roles": [_of_role(one) for one in values["roles"]],
+        "policies": [
+            one | {"members": [Selector.parse(text) for text in one["members"]]}
+            for one in values["policies"]
+        ],
     }
-
-
-def _read_edges(
-    values: Mapping[str, list[list[str]]],
-) -> Mapping[str, tuple[tuple[MemberName, ...], ...]]:
-    return MappingProxyType(
-        {
-            name: tuple(tuple(MemberName.parse(text) for text in edge) for edge in edges)
-            for name, edges in values.items()
-        }
+    return msgspec.convert(
+        {**values, **read}, EnsembleRequest, from_attributes=True, dec_hook=_domain_value
     )
 
 
-def _role(role: Role) -> dict[str, object]:
-    return {
-        "name": role.name,
-        "resources": dict(role.resources),
-        "kind": role.kind,
-        "flavor": role.flavor,
-        "required": _lists(role.required),
-        "forbidden": sorted(role.forbidden),
-        "member_of": _lists(role.member_of),
-        "tags": sorted(role.tags),
-        "groups": [_group(one) for one in role.groups],
-        "same_subtree": _lists(role.same_subtree),
-        "isolate": role.isolate,
-        # Left out where it is empty: files that were saved before it was known stay as they are.
-        **({"root_required": sorted(role.root_required)} if role.root_required else {}),
-        **(
-            {"alternatives": [_role(one) for one in role.alternatives]} if role.alternatives else {}
-        ),
-        **({} if role.on_server is None else {"on_server": role.on_server}),
-        **({"servers_of": sorted(role.servers_of)} if role.servers_of else {}),
-        **({"shared_with": role.shared_with} if role.shared_with else {}),
-    }
+def _of_role(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a role: whom it is shared with is written without the share."""
+    share = Share("", values["shared_with"]) if "shared_with" in values else None
+    alternatives = [_of_role(one) for one in values.get("alternatives", ())]
+    return {**values, "share": share, "alternatives": alternatives}
 
 
-def _group(one: Group) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "resources": dict(one.resources),
-        "kind": str(one.kind),
-        "required": _lists(one.required),
-        "forbidden": sorted(one.forbidden),
-        "member_of": _lists(one.member_of),
-        "beside": one.beside,
-    }
+def _domain_value(cls: type, plain: Any) -> object:  # noqa: ANN401 - any JSON
+    return MemberName.parse(plain) if cls is MemberName else plain
 
 
-def _read_group(values: Mapping[str, Any]) -> Group:
-    return Group(
-        name=values["name"],
-        resources=MappingProxyType(dict(values["resources"])),
-        kind=GroupKind(values["kind"]),
-        required=tuple(frozenset(one) for one in values["required"]),
-        forbidden=frozenset(values["forbidden"]),
-        member_of=tuple(frozenset(one) for one in values["member_of"]),
-        beside=values["beside"],
-    )
+def _stated(thing: object, names: Iterable[str]) -> dict[str, object]:
+    return {name: _plain(getattr(thing, name)) for name in names}
 
 
-def _read_role(values: Mapping[str, Any]) -> Role:
-    return Role(
-        name=values["name"],
-        resources=MappingProxyType(dict(values["resources"])),
-        kind=values["kind"],
-        flavor=values["flavor"],
-        required=tuple(frozenset(one) for one in values["required"]),
-        forbidden=frozenset(values["forbidden"]),
-        member_of=tuple(frozenset(one) for one in values["member_of"]),
-        tags=frozenset(values["tags"]),
-        groups=tuple(_read_group(one) for one in values.get("groups", ())),
-        same_subtree=tuple(frozenset(one) for one in values.get("same_subtree", ())),
-        isolate=values.get("isolate", False),
-        root_required=frozenset(values.get("root_required", ())),
-        alternatives=tuple(_read_role(one) for one in values.get("alternatives", ())),
-        on_server=values.get("on_server"),
-        servers_of=frozenset(values.get("servers_of", ())),
-        share=Share("", values["shared_with"]) if "shared_with" in values else None,
-    )
-
-
-def _statement(one: PolicyStatement) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "type": one.type,
-        "members": [str(selector) for selector in one.members],
-        "zip": one.zip,
-        "weight": one.weight,
-        "phases": sorted(one.phases),
-        "parameters": {name: _plain(value) for name, value in one.parameters.items()},
-    }
-
-
-def _read_statement(values: Mapping[str, Any]) -> PolicyStatement:
-    return PolicyStatement(
-        name=values["name"],
-        type=values["type"],
-        members=tuple(Selector.parse(text) for text in values["members"]),
-        zip=values["zip"],
-        weight=values["weight"],
-        phases=frozenset(Phase(one) for one in values["phases"]),
-        parameters=MappingProxyType(dict(values["parameters"])),
-    )
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, frozenset | set):
-        return sorted(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _lists(sets: Iterable[frozenset[str]]) -> list[list[str]]:
-    return [sorted(one) for one in sets]
+def _plain(value: object) -> object:  # noqa: PLR0911 - one return for each kind of value
+    match value:
+        case Role():
+            more = {name: one for name, one in _stated(value, _ROLE_AS_NEEDED).items() if one}
+            return _stated(value, _ROLE) | more
+        case Group():
+            return _stated(value, _GROUP)
+        case PolicyStatement():
+            return _stated(value, _STATEMENT)
+        case MemberName() | Selector() | StrEnum():
+            return str(value)
+        case frozenset() | set():
+            return sorted(map(_plain, value))  # type: ignore[type-var]  # of texts
+        case tuple():
+            return list(map(_plain, value))
+        case Mapping():
+            return {str(name): _plain(one) for name, one in value.items()}
+        case _:
+            return value
 
 
 def encode_terrain(terrain: Terrain) -> dict[str, object]:
