@@ -134,7 +134,7 @@ class Apply(_Described):
 
 
 def _decides(one: Difference) -> bool:
-    from moorage.client.ensemble_difference import NOT_PLACING
+    from moorage.domain.describe_members import NOT_PLACING
 
     return one.subject in _MOVES and one.field not in NOT_PLACING
 

@@ -74,7 +74,7 @@ class Set(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         if not (args.member or args.policy or args.remove_policy or args.name):
             self.usage_error("give --member, --policy, --remove-policy or --name")
-        from moorage.client.ensemble_difference import NOT_PLACING
+        from moorage.domain.describe_members import NOT_PLACING
 
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)

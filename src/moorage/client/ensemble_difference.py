@@ -9,9 +9,10 @@ import msgspec
 
 from moorage.domain.describe import read_role, read_statement
 from moorage.domain.describe_members import (
+    CHANGEABLE,
     CHOICE_FIELDS,
     FIELDS_OF,
-    IMAGE_FIELDS,
+    PLACING,
     RoleDescription,
 )
 from moorage.domain.errors import Conflict
@@ -27,12 +28,9 @@ if TYPE_CHECKING:
     from moorage.wire.ensembles import Ensemble, Role
     from moorage.wire.flavors import FlavorValue
 
-_PLACING: Final = IMAGE_FIELDS | {"flavor", "resources", "required", "forbidden", "member_of"}
-"""Fields of a role that say where its members may be, and that the service can change."""
-_CHANGES: Final = frozenset({"count", "server", "min_available", "from_volume"}) | _PLACING
-"""Fields of a role that the service can change."""
-NOT_PLACING: Final = frozenset({"server", "min_available"})
-"""Those of them that do not matter for places: nothing is decided."""
+_PLACING: Final = PLACING | {"from_volume"}  # what the field `boot_from_volume` sets
+_CHANGES: Final = CHANGEABLE | _PLACING
+"""Attributes of a description that the service can change."""
 _FOLLOWS: Final = (
     *("root_required", "flavor_groups", "host_checks", "alternatives"),
     *("share", "others"),
@@ -143,7 +141,7 @@ def _changed_roles(
             entry["server"] = role.get("server", {})
         if "min_available" in changed:
             entry["min_available"] = role.get("min_available", 0)
-        if changed & (_PLACING | {"from_volume"}):
+        if changed & _PLACING:
             entry |= _placing(role)
         roles.append(entry)
     # A role that is not described needs no member to be up, either.
@@ -154,7 +152,7 @@ def _placing(role: Mapping[str, Any]) -> dict[str, Any]:
     """All that a described role says of where its members may be: what it leaves out ends."""
     lists: dict[str, Any] = {"required": [], "forbidden": [], "member_of": []}
     image = {} if "flavor" not in role else {"image_properties": None, "boot_from_volume": False}
-    return {**lists, **image, **{name: role[name] for name in _PLACING if name in role}}
+    return {**lists, **image, **{name: role[name] for name in PLACING if name in role}}
 
 
 def _as_mapping(source: object) -> object:

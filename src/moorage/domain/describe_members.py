@@ -5,7 +5,7 @@ Which fields there may be follows from the kind.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +46,12 @@ FIELDS_OF: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     }
 )
 """Kind of members -> those of `CHOICE_FIELDS` that they have."""
+PLACING: Final = IMAGE_FIELDS | {"flavor", "resources", "required", "forbidden", "member_of"}
+"""Fields of a role that is there which say where its members may be placed, and may change."""
+NOT_PLACING: Final = frozenset({"server", "min_available"})
+"""Those that may change and do not matter for places: nothing is decided."""
+CHANGEABLE: Final = PLACING | NOT_PLACING | {"count"}
+"""All fields of a role that may change, besides its name, which says which role it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +91,18 @@ class RoleDescription:
     @property
     def role(self) -> Role:
         """The role, as far as the description alone says what its members are."""
-        return Role(
-            name=self.name,
-            resources=self.resources or amounts({}),
-            kind=self.kind,
-            required=self.required,
-            forbidden=self.forbidden,
-            member_of=self.member_of,
-            tags=self.tags,
-            groups=self.groups,
-            same_subtree=self.same_subtree,
-            isolate=self.isolate,
-            server=self.server,
-            alternatives=tuple(one.role for one in self.alternatives),
-            on_server=self.on_server,
-            servers_of=self.servers_of,
-            min_available=self.min_available,
-        )
+        said = {name: getattr(self, name) for name in AS_DESCRIBED}
+        alternatives = tuple(one.role for one in self.alternatives)
+        return Role(resources=self.resources or amounts({}), alternatives=alternatives, **said)
+
+
+AS_DESCRIBED: Final = tuple(
+    one.name
+    for one in fields(Role)
+    if one.name in {field.name for field in fields(RoleDescription)}
+    and one.name not in {"resources", "flavor", "alternatives"}
+)
+"""Fields that a role has as its description has them; others follow from its flavor, too."""
 
 
 def read_choice(name: str, source: object, path: str) -> RoleDescription:

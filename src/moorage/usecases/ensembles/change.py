@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain import plain_values
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
 from moorage.domain.describe import read_role, read_statement
+from moorage.domain.describe_members import NOT_PLACING
 from moorage.domain.describe_nested import flattened
 from moorage.domain.errors import InUse, InvalidDescription
 from moorage.domain.leases import LeaseState
@@ -76,8 +77,7 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.role_resolution import LedgerNames
 
 
-_NOT_PLACING: Final = frozenset({"name", "server", "min_available"})
-"""Fields of a role that do not matter for places."""
+_NOT_PLACING: Final = NOT_PLACING | {"name"}
 KEPT: Final = 100
 """How many requests that added members an ensemble remembers; retries come soon."""
 

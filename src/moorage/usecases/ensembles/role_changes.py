@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moorage.domain.describe import read_role
-from moorage.domain.describe_members import IMAGE_FIELDS, RoleDescription
+from moorage.domain.describe_members import AS_DESCRIBED, CHANGEABLE, PLACING, RoleDescription
 from moorage.domain.errors import InUse, InvalidDescription, UnknownName
 from moorage.domain.nova.server_request import ServerRequest, translate
 from moorage.domain.refusal_commands import to_end_headroom, to_offer_count, to_see_claims
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.shared.role_resolution import LedgerNames
 
-PLACING: Final = IMAGE_FIELDS | {"flavor", "resources", "required", "forbidden", "member_of"}
-"""Fields of a role that say where its members may be placed, and may change."""
-_CHANGEABLE: Final = PLACING | {"name", "count", "server", "min_available"}
-
 
 def read_change(role: Role, source: Mapping[str, object], count: int, path: str) -> RoleDescription:
     """Read the changed fields of a role; what is not given is as it was. It has `count` members.
@@ -44,9 +40,9 @@ def read_change(role: Role, source: Mapping[str, object], count: int, path: str)
     Raises:
         InvalidDescription: a field that cannot change, or a value that cannot be read.
     """
-    if extra := sorted(source.keys() - _CHANGEABLE):
-        can = ", ".join(sorted(_CHANGEABLE - {"name"}))
-        hint = did_you_mean(extra[0], _CHANGEABLE)
+    if extra := sorted(source.keys() - CHANGEABLE - {"name"}):
+        can = ", ".join(sorted(CHANGEABLE))
+        hint = did_you_mean(extra[0], CHANGEABLE)
         raise InvalidDescription(
             f"of role {role.name} can change: {can}; not {', '.join(extra)}{hint}",
             path=f"{path}.{extra[0]}",
@@ -104,22 +100,16 @@ def _own(role: Role, known: LedgerNames, rules: NovaRules, path: str) -> RoleDes
     """The role's own description: without what its flavor asks for."""
     asked = _asked(role, known, rules, path)
     server = role.nova_server
-    return RoleDescription(
-        name=role.name,
-        kind=role.kind,
+    described = RoleDescription(**{name: getattr(role, name) for name in AS_DESCRIBED})
+    return replace(
+        described,
         flavor=role.flavor,
         required=tuple(one for one in role.required if one not in asked.required),
         forbidden=role.forbidden - asked.forbidden,
-        member_of=role.member_of,
-        tags=role.tags,
         groups=_groups(role),
-        same_subtree=role.same_subtree,
         isolate=role.isolate and not asked.isolate,
         image_properties=None if server is None else server.image_properties,
         from_volume=server is not None and server.from_volume,
-        on_server=role.on_server,
-        servers_of=role.servers_of,
-        min_available=role.min_available,
     )
 
 
