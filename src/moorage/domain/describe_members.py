@@ -6,6 +6,7 @@ Which fields there may be follows from the kind.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -91,7 +92,7 @@ class RoleDescription:
     @property
     def role(self) -> Role:
         """The role, as far as the description alone says what its members are."""
-        said = {name: getattr(self, name) for name in AS_DESCRIBED}
+        said = dict(zip(AS_DESCRIBED, attrgetter(*AS_DESCRIBED)(self), strict=True))
         alternatives = tuple(one.role for one in self.alternatives)
         return Role(resources=self.resources or amounts({}), alternatives=alternatives, **said)
 

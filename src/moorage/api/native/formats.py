@@ -40,21 +40,15 @@ def view(kind: type[S], *of: object, operator: bool = False, **given: object) ->
     if of and isinstance(of[0], kind):
         return of[0]
     found: dict[str, Any] = {}
-    for name, attribute, write, nothing in _fields(kind, operator=operator):
-        value = given.get(name, _ABSENT)
-        if value is _ABSENT:
-            for one in of:
-                value = getattr(one, attribute, _ABSENT)
-                if value is not _ABSENT:
-                    break
-            else:
-                continue
+    plan = _plan(kind, tuple(map(type, of)), tuple(given), operator=operator)
+    for name, at, attribute, write, nothing in plan:
+        value = given[name] if at is None else getattr(of[at], attribute)
         if value is None:
             found[name] = nothing
-        elif value is UNSET or isinstance(value, str):
+        elif write is None or value is UNSET or isinstance(value, str):
             found[name] = value
         else:
-            found[name] = value if write is None else write(value)
+            found[name] = write(value)
     return kind(**found)
 
 
@@ -85,7 +79,6 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a policy's parameters h
 
 NO_ACTIONS: Final[Mapping[str, Any]] = MappingProxyType({edge.value: () for edge in Edge})
 """What a lease does at its edges if nothing is said."""
-_ABSENT: Final = object()
 _WRITTEN: Final[Mapping[str, Write]] = MappingProxyType(
     {"instant": instant, "duration": format_duration, "any of": any_of}
 )
@@ -98,21 +91,33 @@ _SCALARS: Final = frozenset({*_LEAVES, NoneType, UnsetType})
 
 
 @cache
-def _fields(
-    kind: type[Struct], *, operator: bool
-) -> tuple[tuple[str, str, Write | None, object], ...]:
-    """Each field that the caller may see, its attribute, how it is written, and what None is."""
+def _plan(
+    kind: type[Struct], of: tuple[type, ...], given: tuple[str, ...], *, operator: bool
+) -> tuple[tuple[str, int | None, str, Write | None, object], ...]:
+    """Where each field that the caller may see is from, how it is written, and what None is.
+
+    It is from an attribute of one of these classes, or (None) given.
+    """
     found = []
     for field in structs.fields(kind):
         inner, marks = _unmarked(field.type)
-        if operator or not marks.get("operators"):
-            options = _options(inner)
-            nothing = UNSET if UnsetType in options and NoneType not in options else None
-            write = _writer(field.type, operator=operator)
-            if write is instant and NoneType not in options:
-                write = format_instant
-            found.append((field.name, marks.get("attribute", field.name), write, nothing))
+        attribute = marks.get("attribute", field.name)
+        at = None
+        if field.name not in given:
+            at = next((i for i, one in enumerate(of) if _has(one, attribute)), -1)
+        if at == -1 or (marks.get("operators") and not operator):
+            continue
+        options = _options(inner)
+        nothing = UNSET if UnsetType in options and NoneType not in options else None
+        write = _writer(field.type, operator=operator)
+        if write is instant and NoneType not in options:
+            write = format_instant
+        found.append((field.name, at, attribute, write, nothing))
     return tuple(found)
+
+
+def _has(kind: type, attribute: str) -> bool:
+    return hasattr(kind, attribute) or attribute in getattr(kind, "__dataclass_fields__", ())
 
 
 def _writer(kind: Any, *, operator: bool) -> Write | None:  # noqa: ANN401 - what annotations have

@@ -169,10 +169,11 @@ def _barred(one: QuotaBarredWindow) -> wire.Barred:
     why = one.why
     return view(
         wire.Barred,
-        why,
         one.period,
         quota=why.what,
         detail=why.message,
+        passes_at=why.passes_at,
+        asked_from=why.asked_from,
         passes=None if why.passes_at is None else "asked" if why.when_asked else "start",
     )
 
