@@ -47,9 +47,9 @@ MAX_WEIGHT: Final = 1_000_000
 MAX_METADATA: Final = 128
 _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
-_ROLE_FIELDS: Final = frozenset(
-    {"name", "count", "tags", "server", "alternatives", "project", "min_available"}
-)
+_ROLE_FIELDS: Final = CHOICE_FIELDS | {
+    *("name", "count", "tags", "server", "alternatives", "project", "min_available"),
+}
 FEWEST_ALTERNATIVES: Final = 2
 MOST_ALTERNATIVES: Final = 8
 STATEMENT_FIELDS: Final = frozenset(
@@ -119,7 +119,7 @@ def read_role(source: object, path: str) -> RoleDescription:
         InvalidDescription: a missing, unknown or ill-typed field, or a role that asks for nothing.
     """
     fields = plain_values.mapping(source, path)
-    plain_values.only(fields, set(_ROLE_FIELDS | CHOICE_FIELDS), path)
+    plain_values.only(fields, _ROLE_FIELDS, path)
     deadline.check()
     name = _role_name(fields.get("name"), f"{path}.name")
     common: dict[str, Any] = {
@@ -168,7 +168,7 @@ def _read_choices(
     """What the members are, each alternative with what the role says for all of them."""
     if "alternatives" not in fields:
         chosen = {key: value for key, value in fields.items() if key in CHOICE_FIELDS}
-        return replace(read_choice(name, chosen, path), **common)
+        return read_choice(name, chosen, path, common)
     if beside := sorted(CHOICE_FIELDS & fields.keys()):
         raise InvalidDescription(
             f"role {name} has alternatives, which say what its members are",
@@ -182,7 +182,7 @@ def _read_choices(
             path=place,
         )
     first, *others = (
-        replace(read_choice(name, one, f"{place}[{i}]"), **common) for i, one in enumerate(entries)
+        read_choice(name, one, f"{place}[{i}]", common) for i, one in enumerate(entries)
     )
     return replace(first, alternatives=tuple(others))
 

@@ -91,7 +91,7 @@ def read_groups(fields: Mapping[str, object], path: str) -> RoleGroups:
 def _part(source: object, kind: GroupKind, path: str) -> PortRequest:
     """The groups of one entry: one, or what Neutron says that a port needs."""
     fields = plain_values.mapping(source, path)
-    plain_values.only(fields, set(_COMMON | _OWN[kind]), path)
+    plain_values.only(fields, _COMMON | _OWN[kind], path)
     if "resource_request" not in fields:
         return PortRequest((_group(fields, kind, path),), ())
     stated = sorted(fields.keys() - {"name", "vnic_type", "resource_request"})

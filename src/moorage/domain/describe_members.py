@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain import plain_values
 from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
@@ -106,10 +106,10 @@ AS_DESCRIBED: Final = tuple(
 """Fields that a role has as its description has them; others follow from its flavor, too."""
 
 
-def read_choice(name: str, source: object, path: str) -> RoleDescription:
-    """What members are: all that a role says but for its name, count, tags and servers."""
+def read_choice(name: str, source: object, path: str, common: Mapping[str, Any]) -> RoleDescription:
+    """What members are, with what the role says for all its alternatives: count, tags, servers."""
     fields = plain_values.mapping(source, path)
-    plain_values.only(fields, set(CHOICE_FIELDS), path)
+    plain_values.only(fields, CHOICE_FIELDS, path)
     kind = plain_values.text(fields.get("kind", MemberKind.SERVER), f"{path}.kind")
     if kind == GROUP_KIND:
         raise InvalidDescription(
@@ -146,6 +146,7 @@ def read_choice(name: str, source: object, path: str) -> RoleDescription:
     if taken and kind in {MemberKind.BAREMETAL, MemberKind.SLICE}:
         _check_size(name, kind, taken, f"{path}.resources")
     return RoleDescription(
+        **common,
         name=name,
         kind=kind,
         flavor=None if flavor is None else plain_values.name(flavor, f"{path}.flavor"),

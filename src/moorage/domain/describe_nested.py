@@ -62,7 +62,7 @@ class FlatDescription:
 
     def _add_group(self, fields: Mapping[str, object], prefix: str, path: str, depth: int) -> None:
         """Add every copy of a group."""
-        plain_values.only(fields, set(_FIELDS), path)
+        plain_values.only(fields, _FIELDS, path)
         if depth > MAX_DEPTH:
             raise InvalidDescription(f"more than {MAX_DEPTH} groups within each other", path=path)
         if not plain_values.listed(fields.get("members", ()), f"{path}.members"):

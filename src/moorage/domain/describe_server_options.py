@@ -36,7 +36,7 @@ def read_server_options(source: object, path: str) -> ServerOptions:
         InvalidDescription: an unknown or ill-typed field, or one that Nova would refuse.
     """
     fields = plain_values.mapping(source, path)
-    plain_values.only(fields, set(ServerOptions.__dataclass_fields__), path)
+    plain_values.only(fields, ServerOptions.__dataclass_fields__, path)
     return ServerOptions(
         image=_name(fields, "image", path),
         networks=_networks(fields.get("networks", ()), f"{path}.networks"),

@@ -6,7 +6,7 @@ with that path where the value is another thing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from moorage.domain.ensembles import MAX_MEMBERS
@@ -19,7 +19,8 @@ MAX_NAME: Final = 255
 
 def mapping(source: object, path: str) -> Mapping[str, object]:
     """A mapping with strings for keys."""
-    if not isinstance(source, Mapping):
+    # JSON and YAML give dictionaries and lists: these are asked for first, which is faster.
+    if type(source) is not dict and not isinstance(source, Mapping):
         raise InvalidDescription(f"{path} must be a mapping, not {kind(source)}", path=path)
     for key in source:
         if not isinstance(key, str):
@@ -29,7 +30,7 @@ def mapping(source: object, path: str) -> Mapping[str, object]:
 
 def listed(source: object, path: str) -> Sequence[object]:
     """A list."""
-    if isinstance(source, str) or not isinstance(source, Sequence):
+    if type(source) is not list and (isinstance(source, str) or not isinstance(source, Sequence)):
         raise InvalidDescription(f"{path} must be a list, not {kind(source)}", path=path)
     return source
 
@@ -103,7 +104,7 @@ def positive(source: object, path: str) -> Amounts:
     return amounts(whole, path=path)
 
 
-def only(fields: Mapping[str, object], known: set[str], path: str) -> None:
+def only(fields: Mapping[str, object], known: Collection[str], path: str) -> None:
     """Refuse unknown fields of a mapping."""
     for field in fields:
         if field not in known:
@@ -113,7 +114,7 @@ def only(fields: Mapping[str, object], known: set[str], path: str) -> None:
             )
 
 
-def _listed(known: set[str]) -> str:
+def _listed(known: Collection[str]) -> str:
     return f"; known are {', '.join(sorted(known))}"
 
 

@@ -85,3 +85,8 @@ def test_the_first_that_has_an_attribute_gives_it_and_what_is_given_comes_before
 def test_a_field_that_nothing_gives_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="number"):
         view(Part, object())
+
+
+def test_so_is_a_field_that_is_given_and_there_is_none() -> None:
+    with pytest.raises(TypeError, match="Part has no field numbr"):
+        view(Part, Thing(1), numbr=2)

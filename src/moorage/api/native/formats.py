@@ -98,6 +98,8 @@ def _plan(
 
     It is from an attribute of one of these classes, or (None) given.
     """
+    if unknown := set(given).difference(kind.__struct_fields__):
+        raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
     found = []
     for field in structs.fields(kind):
         inner, marks = _unmarked(field.type)
