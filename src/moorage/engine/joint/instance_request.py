@@ -61,6 +61,10 @@ def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
             one | {"members": [Selector.parse(text) for text in one["members"]]}
             for one in values["policies"]
         ],
+        **{
+            field: {MemberName.parse(name): one for name, one in values.get(field, {}).items()}
+            for field in ("fixed", "choices")
+        },
     }
     return msgspec.convert(
         {**values, **read}, EnsembleRequest, from_attributes=True, dec_hook=_domain_value
@@ -75,7 +79,7 @@ def _of_role(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _domain_value(cls: type, plain: Any) -> object:  # noqa: ANN401 - any JSON
-    return MemberName.parse(plain) if cls is MemberName else plain
+    return MemberName.parse(plain) if cls is MemberName and isinstance(plain, str) else plain
 
 
 def _stated(thing: object, names: Iterable[str]) -> dict[str, object]:
