@@ -16,6 +16,7 @@ from moorage.api.native.paging import listed
 from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.period import format_instant
 from moorage.domain.request_groups import GroupKind
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
