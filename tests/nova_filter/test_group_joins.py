@@ -98,12 +98,15 @@ def test_servers_at_once_get_a_place_each(cloud: Cloud) -> None:
     assert list(places(cloud, group).values()) == ["active"] * 6
 
 
+def described(cloud: Cloud, group: str, role: dict[str, Any], hold: str) -> None:
+    body = {"member": {"role": {"flavor": "m1.small", **role}, "decide": {"hold": hold}}}
+    cloud.call("POST", f"/ensembles/{group}/members", body)
+
+
 def test_members_that_were_described_and_held_are_taken_first(cloud: Cloud) -> None:
     """Their role has another name than the flavor; the policy has no room for further members."""
     group = declared(cloud)
-    described = {"name": "web", "flavor": "m1.small", "count": 2}
-    body = {"member": {"role": described, "decide": {"hold": "PT10M"}}}
-    cloud.call("POST", f"/ensembles/{group}/members", body)
+    described(cloud, group, {"name": "web", "count": 2}, "PT10M")
     hosts = {built(cloud, joined(cloud, group), number) for number in range(2)}
     assert len(hosts) == 2
     assert places(cloud, group) == {"web[0]": "active", "web[1]": "active"}
@@ -116,15 +119,45 @@ def test_members_that_were_described_and_held_are_taken_first(cloud: Cloud) -> N
 
 def test_described_members_whose_holds_lapsed_are_placed_again(cloud: Cloud) -> None:
     group = declared(cloud)
-    described = {"name": "web", "flavor": "m1.small", "count": 2}
-    body = {"member": {"role": described, "decide": {"hold": "PT1M"}}}
-    cloud.call("POST", f"/ensembles/{group}/members", body)
+    described(cloud, group, {"name": "web", "count": 2}, "PT1M")
     cloud.clock.pass_by(600 * 1_000_000)
     assert set(places(cloud, group).values()) == {"unplaced"}
     built(cloud, joined(cloud, group), 0)
     assert sorted(places(cloud, group).values()) == ["active", "held"]
     built(cloud, joined(cloud, group), 1)
     assert places(cloud, group) == {"web[0]": "active", "web[1]": "active"}
+
+
+def test_two_that_join_at_once_share_places_that_are_held_again(cloud: Cloud) -> None:
+    group = declared(cloud)
+    described(cloud, group, {"name": "web", "count": 2}, "PT1M")
+    cloud.clock.pass_by(600 * 1_000_000)
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(
+            pool.map(lambda _: cloud.boot({"group": group}, flavorRef="m1.small"), range(2))
+        )
+    assert answers == [(202, {})] * 2
+    assert places(cloud, group) == {"web[0]": "building", "web[1]": "building"}
+
+
+def test_places_for_servers_of_another_kind_are_passed_by(cloud: Cloud) -> None:
+    """The group's described members boot from volumes, the server that joins does not."""
+    group = declared(cloud)
+    described(cloud, group, {"name": "web", "count": 2, "boot_from_volume": True}, "PT10M")
+    joined(cloud, group)
+    assert places(cloud, group) == {
+        "web[0]": "held",
+        "web[1]": "held",
+        "m1.small[0]": "building",
+    }
+
+
+def test_a_server_that_joins_shortens_no_hold(cloud: Cloud) -> None:
+    group = declared(cloud)
+    described(cloud, group, {"name": "db", "count": 1, "flavor": "m1.xlarge"}, "PT3H")
+    joined(cloud, group)
+    decision = cloud.call("GET", f"/ensembles/{group}")["ensemble"]["decision"]
+    assert decision["expires_at"] == "2026-11-21T12:00:00Z"
 
 
 def test_what_nova_refuses_leaves_no_member_behind(cloud: Cloud) -> None:

@@ -45,10 +45,12 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 class Refusal(Exception):
     """The request is refused with this status and message; nova-api does not see it."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        """`code` is that of Moorage's error, where it refused."""
         super().__init__(message)
         self.status = status if status in FAULTS else HTTPStatus.BAD_REQUEST
         self.message = message
+        self.code = code.rpartition(".")[2]
 
 
 @dataclass(frozen=True)

@@ -125,23 +125,30 @@ class NativeApi:
         flavor = str(server.get("flavorRef", "")).rpartition("/")[2]
         return str(self._call("GET", f"/flavors/{quote(flavor, safe='')}")["flavor"]["name"])
 
-    def add_member(self, ensemble_id: str, role: Mapping[str, Any], hold: str) -> None:
+    def add_member(self, ensemble_id: str, role: Mapping[str, Any], hold: str | None) -> None:
         """Add one member of a role, and hold a place for it.
+
+        Without a hold of its own it is held by default, and at least as long as the others are.
 
         Raises:
             Refusal: there is no place for it, or the role is there already and described again.
         """
-        body = {"member": {"role": {**role, "count": 1}, "decide": {"hold": hold}}}
+        decide = {} if hold is None else {"hold": hold}
+        body = {"member": {"role": {**role, "count": 1}, "decide": decide}}
         self._call("POST", f"/ensembles/{ensemble_id}/members", body)
 
-    def decide(self, ensemble_id: str, hold: str) -> None:
-        """Hold places for the members that have none, at least for this long.
+    def decide(self, ensemble_id: str, decision: Mapping[str, Any] | None) -> None:
+        """Hold places for members that have none, on the terms of the present decision.
 
         Raises:
-            Refusal: there are no places for them.
+            Refusal: there are no places for them, or the ensemble was decided meanwhile.
         """
-        body = {"decision": {"ensemble_id": ensemble_id, "hold": hold}}
-        self._call("POST", "/decisions", body)
+        terms: dict[str, Any] = {"ensemble_id": ensemble_id}
+        if decision is not None:
+            terms |= {name: decision[name] for name in ("preemptible", "priority")}
+            end = decision["interval"]["end"]
+            terms |= {} if end is None else {"until": end}
+        self._call("POST", "/decisions", {"decision": terms})
 
     def remove_member(self, ensemble_id: str, name: str) -> None:
         """Remove a member. Raises as `member`."""
@@ -232,9 +239,10 @@ class NativeApi:
             with answer:
                 error = json.loads(answer.read())["errors"][0]
             message = "; ".join([str(error["detail"]), *map(_difference, error.get("diff", ()))])
+            code = str(error.get("code", ""))
         except (*_BROKEN, LookupError, TypeError, AttributeError, RecursionError):
-            message = f"Moorage answered {status}"
-        return Refusal(403 if status == HTTPStatus.UNAUTHORIZED else status, message)
+            message, code = f"Moorage answered {status}", ""
+        return Refusal(403 if status == HTTPStatus.UNAUTHORIZED else status, message, code)
 
 
 def _was_refused(error: Exception) -> bool:

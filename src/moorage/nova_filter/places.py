@@ -32,6 +32,11 @@ JOINED: Final = 20
 """How often the members are listed for a server that joins, while others join."""
 HOLD: Final = "PT2M"
 """How long a place is held for a server that joins, until it is claimed."""
+_MISMATCH: Final = "description_mismatch"
+"""The code of the refusal of a server that differs from its role."""
+_TAKEN: Final = "taken"
+_MEANWHILE: Final = {_TAKEN, "concurrent_update", "not_found"}
+"""Codes of refusals of what another server that joins may have changed meanwhile."""
 _UNNAMABLE: Final = re.compile(r"^[^A-Za-z0-9_]|[^A-Za-z0-9_./:-]")
 """What the names of flavors have and those of roles have not."""
 
@@ -187,30 +192,59 @@ def _joined(calls: NativeApi, ensemble: Mapping[str, Any], server: Mapping[str, 
     """
     flavor = calls.flavor_name(server)
     role = _UNNAMABLE.sub("-", flavor)
+    unfit: set[str] = set()
     last: Refusal | None = None
     for _ in range(JOINED):
         members = list(calls.members(ensemble["id"]))
         # The ensemble after its members: they may be of a decision that was made meanwhile.
         found = calls.ensemble(Place(ensemble["id"])) or ensemble
-        described = [one for one in members if one["role"] in _described(flavor, found) - {role}]
+        roles = _described(flavor, found) - {role}
+        described = [one for one in members if one["role"] in roles and one["name"] not in unfit]
         came = [one for one in members if one["role"] == role]
         held = _held([*described, *came])
-        for member in random.sample(held, min(len(held), TRIED)):
-            try:
-                return calls.claim(str(found["decision"]["id"]), member["name"], server)
-            except Refusal as refusal:
-                if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
-                    raise
-                last = refusal
-        if held:
-            continue
-        for member in _without_a_place(came):
-            calls.remove_member(ensemble["id"], member["name"])
-        if _without_a_place(described):
-            calls.decide(ensemble["id"], HOLD)
-        else:
-            _add_one(calls, found, {"name": role, "flavor": flavor})
+        try:
+            if held:
+                return _first_claim(calls, found, held, server, unfit)
+            if _without_a_place(described):
+                calls.decide(ensemble["id"], found["decision"])
+            else:
+                _add_one(calls, found, came, {"name": role, "flavor": flavor})
+        except Refusal as refusal:
+            if refusal.code not in _MEANWHILE:
+                raise
+            last = refusal
     raise last or Refusal(503, f"too many servers join group {ensemble['name']} at once; try again")
+
+
+def _first_claim(
+    calls: NativeApi,
+    ensemble: Mapping[str, Any],
+    held: list[dict[str, Any]],
+    server: Mapping[str, Any],
+    unfit: set[str],
+) -> str:
+    """The id of a claim of one of the held members.
+
+    Those that are described otherwise than the server is are noted in `unfit`; where one was noted
+    before, the refusal is final.
+
+    Raises:
+        Refusal: none can be had; that of the last one that was tried, as if others had taken it.
+        Unanswered: Moorage does not answer.
+    """
+    last = Refusal(HTTPStatus.CONFLICT, "no place is held")
+    for member in random.sample(held, min(len(held), TRIED)):
+        try:
+            return calls.claim(str(ensemble["decision"]["id"]), member["name"], server)
+        except Refusal as refusal:
+            if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                raise
+            if refusal.code == _MISMATCH and member["name"] in unfit:
+                raise
+            if refusal.code == _MISMATCH:
+                unfit.add(member["name"])
+            last = refusal
+    raise Refusal(last.status, last.message, _TAKEN)
 
 
 def _without_a_place(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -224,16 +258,27 @@ def _described(flavor: str, ensemble: Mapping[str, Any]) -> set[str]:
     return {one["name"] for one in roles if one.get("flavor") == flavor and not one.get("others")}
 
 
-def _add_one(calls: NativeApi, ensemble: Mapping[str, Any], role: dict[str, Any]) -> None:
-    """Add a member to the role, or with the role.
+def _add_one(
+    calls: NativeApi,
+    ensemble: Mapping[str, Any],
+    members: list[dict[str, Any]],
+    role: dict[str, Any],
+) -> None:
+    """Add a member to the role, or with the role, in place of those whose servers were never built.
 
     Raises:
         Refusal: there is no place for it.
         Unanswered: Moorage does not answer.
     """
+    for member in _without_a_place(members):
+        calls.remove_member(ensemble["id"], member["name"])
+    # What is held for longer is not to lapse sooner because a server joins.
+    holds = (ensemble["decision"] or {}).get("status") == "held"
     known = any(one["name"] == role["name"] for one in ensemble["members"])
     try:
-        calls.add_member(ensemble["id"], {"name": role["name"]} if known else role, HOLD)
+        calls.add_member(
+            ensemble["id"], {"name": role["name"]} if known else role, None if holds else HOLD
+        )
     except Refusal as refusal:
         # Another server has added the role meanwhile: then the next one is added to it.
         if known or refusal.status != HTTPStatus.BAD_REQUEST:
