@@ -95,7 +95,7 @@ KINDS = """\
 name: {name}
 members:
   - {{name: db, flavor: m1.small}}
-  - {{name: gate, alternatives: [{{kind: slice, resources: {{DISK_GB: 1}}}}, {{flavor: m1.small}}]}}
+  - {{name: gate, alternatives: [{{kind: volume, resources: {{DISK_GB: 1}}}}, {{flavor: m1.small}}]}}
 """
 
 
@@ -109,7 +109,7 @@ def test_kinds_of_members_are_shown_where_not_all_are_servers(
     assert made.status == 0, made
     lines = [line.split() for line in sim("ensemble", "show", name).out.splitlines()]
     assert ["role", "kind", "count", "flavor", "resources"] in lines
-    assert ["0", "slice", "0", "-", "DISK_GB=1"] in lines
+    assert ["0", "volume", "0", "-", "DISK_GB=1"] in lines
     assert sum(line[1:2] == ["server"] for line in lines) == 2
     assert sim("ensemble", "delete", name).status == 0
 

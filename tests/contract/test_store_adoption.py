@@ -201,7 +201,7 @@ def test_all_names_that_are_none_are_told_at_once(store: Ledger) -> None:
         write(store, odd)
     classes, traits = (
         "no name of a resource class: WITH-DASH, lower",
-        "no name of a trait: , HW BLANK",
+        "no name of a trait: '', HW BLANK",
     )
     assert told.value.message == f"{classes}; {traits}"
 
