@@ -95,7 +95,8 @@ KINDS = """\
 name: {name}
 members:
   - {{name: db, flavor: m1.small}}
-  - {{name: gate, alternatives: [{{kind: volume, resources: {{DISK_GB: 1}}}}, {{flavor: m1.small}}]}}
+  - name: gate
+    alternatives: [{{kind: volume, resources: {{DISK_GB: 1}}}}, {{flavor: m1.small}}]
 """
 
 
