@@ -90,10 +90,15 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         end(one.pid)
 
 
+def started(state: Path, name: str) -> Cli:
+    """The command line of the operator of a new simulation with three racks."""
+    cli = Cli(clean(state) | {"OS_CLOUD": name})
+    made = cli("sim", "start", "--fleet", "three-racks.yaml", "--now", NOW, "--name", name)
+    assert made.status == 0, made
+    return cli
+
+
 @pytest.fixture(scope="session")
 def sim(state: Path) -> Cli:
     """The three racks of the first story, shared by all; its operator's command line."""
-    cli = Cli(clean(state) | {"OS_CLOUD": "shared"})
-    started = cli("sim", "start", "--fleet", "three-racks.yaml", "--now", NOW, "--name", "shared")
-    assert started.status == 0, started
-    return cli
+    return started(state, "shared")

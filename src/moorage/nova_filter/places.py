@@ -225,8 +225,8 @@ def _first_claim(
 ) -> str:
     """The id of a claim of one of the held members.
 
-    Those that are described otherwise than the server is are noted in `unfit`; where one was noted
-    before, the refusal is final.
+    Members whose description the server does not match are added to `unfit`; if one is there
+    already, its refusal is final.
 
     Raises:
         Refusal: none can be had; that of the last one that was tried, as if others had taken it.

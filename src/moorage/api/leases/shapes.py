@@ -168,7 +168,7 @@ def derived(id_: str, kind: str) -> str:
 
 
 def host(one: OfferedHost) -> dict[str, Any]:
-    """A host, with its added properties at the top level; none hides what the service tells."""
+    """A host, with its added properties at the top level; they override none of its own fields."""
     known = one.properties
     record = one.reservable
     return {
