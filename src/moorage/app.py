@@ -36,6 +36,7 @@ from moorage.policies.registry import discover
 from moorage.service_environment import make_environment, open_ledger, solver_in_this_process
 from moorage.service_workers import (
     background_work,
+    start_compliance,
     start_ledger_work,
     start_nova_sync,
     start_service_work,
@@ -233,7 +234,9 @@ def application(config: Mapping[str, Any]) -> Application:
     env, health, metrics, settings = own.env, own.health, own.metrics, own.settings
     monitor = own.start_health_monitor()
     failures = FailureLog()
-    work, simulated = background_work(env, settings, metrics), None
+    first = config["worker"] == _FIRST
+    judges = settings.clock_file is not None or (first and not settings.planners.processes)
+    work, simulated = background_work(env, settings, metrics, judges=judges), None
     if settings.clock_file is not None:
         turn, clock = RLock(), SettableClock(settings.clock_file)
         simulated = SimulatedTime(clock, partial(next_edge, env), work, turn)
@@ -255,7 +258,7 @@ def application(config: Mapping[str, Any]) -> Application:
             read=read_placement,
         )
         follower = shadow.follower
-    if config["worker"] == _FIRST:
+    if first:
         start_nova_sync(env, settings, failures, follower)
     return made if own.traces is None else own.traces.app(made)
 
@@ -272,6 +275,8 @@ def planner(config: Mapping[str, Any]) -> Mapping[str, Application]:
         time.sleep(_WAITING_SECONDS)
     own = _Process.of(config, plans=True)
     own.start_health_monitor()
+    if own.settings.clock_file is None and config["worker"].endswith(f"-{_FIRST}"):
+        start_compliance(own.env, own.metrics)
     threads = own.settings.planners.threads
     admitted = Admission(of_one_project=threads, in_all=threads)
     env = replace(own.env, admission=admitted)

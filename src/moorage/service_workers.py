@@ -11,8 +11,10 @@ from moorage.client.fleet_file import read_places
 from moorage.domain.errors import InvalidDescription
 from moorage.outward.outgoing_calls import event_delivery, outgoing_calls
 from moorage.shadow.nova_follower import NovaFollower
+from moorage.telemetry import table
 from moorage.telemetry.observers import MeteredDeliveries, MeteredEffects, MeteredExpiry
 from moorage.usecases.claims.outcome import expire
+from moorage.usecases.compliance.monitor import ComplianceMonitor
 from moorage.usecases.effect_dispatch import SimulatedServers, carry_out, postpone
 from moorage.usecases.events.deliver import deliver
 from moorage.usecases.events.thresholds import ThresholdWatcher
@@ -37,12 +39,15 @@ if TYPE_CHECKING:
 
 _EXPIRY_SECONDS: Final = 1.0
 _EFFECTS_SECONDS: Final = 1.0
+_COMPLIANCE_SECONDS: Final = 0.5
 _ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
 """The caller of what the service does by its settings."""
 
 
-def background_work(env: UseCaseEnvironment, settings: Settings, metrics: Metrics) -> LedgerWork:
-    """The work that keeps the ledger in step with time."""
+def background_work(
+    env: UseCaseEnvironment, settings: Settings, metrics: Metrics, *, judges: bool
+) -> LedgerWork:
+    """The work that keeps the ledger in step with time; `judges`: also that of ensembles."""
     reached = outgoing_calls(settings.outward)
     if settings.outward.end_servers == "simulated":
         reached = replace(reached, end=SimulatedServers(env.store))
@@ -58,8 +63,20 @@ def background_work(env: UseCaseEnvironment, settings: Settings, metrics: Metric
             "leases": LeaseSweeper(env).run_round,
             "server providers": ServerProviderSweeper(env).run_round,
             "waitlist": WaitlistWorker(env).run_round,
+            **({"compliance": compliance_monitor(env, metrics).run_round} if judges else {}),
         },
     )
+
+
+def compliance_monitor(env: UseCaseEnvironment, metrics: Metrics) -> ComplianceMonitor:
+    """The monitor that judges ensembles, with its faults counted."""
+    return ComplianceMonitor(env, lambda number: metrics.count(table.MISSED, by=number))
+
+
+def start_compliance(env: UseCaseEnvironment, metrics: Metrics) -> None:
+    """Judge ensembles in a process that serves no plain requests."""
+    monitor = compliance_monitor(env, metrics)
+    start_scan(monitor.run_round, interval=_COMPLIANCE_SECONDS, name="compliance")
 
 
 def start_ledger_work(work: LedgerWork, health: HealthChecks, failures: FailureLog) -> None:

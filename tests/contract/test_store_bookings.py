@@ -30,7 +30,7 @@ from moorage.domain.errors import (
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 
 def write(store: Ledger, *changes: Change) -> Committed:

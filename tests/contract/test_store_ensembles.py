@@ -41,7 +41,7 @@ from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Attachment, Domain, Level, Topology
 from moorage.store import Ledger, open_store
-from moorage.usecases.ports import Order, Page
+from moorage.usecases.paging import Order, Page
 
 
 def write(store: Ledger, *changes: Change) -> None:

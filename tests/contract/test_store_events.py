@@ -39,7 +39,7 @@ from moorage.domain.events import (
 from moorage.domain.leases import LeaseState
 from moorage.domain.subscriptions import DeadLetter, Subscription, SubscriptionFilter
 from moorage.store import Ledger, open_store
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 SUBSCRIPTION = Subscription(
     "s", "p", "u", "mine", SubscriptionFilter(("lease.*",)), "http://h/", "whsec_"

@@ -35,7 +35,7 @@ from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yieldin
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import FOREVER, Period
 from moorage.store import Ledger
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 __all__ = ["hosts"]
 

@@ -32,7 +32,7 @@ from moorage.domain.period import Period
 from moorage.domain.records import RecordKind, RecordPlace
 from moorage.domain.waitlist import EntryState
 from moorage.store import Ledger
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 __all__ = ["hosts"]
 

@@ -10,7 +10,7 @@ from moorage.domain.events import EventCursor, EventFilter
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.period import MINUTE
 from moorage.store import Ledger
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 
 def put(name: str, number: int, project: str = "p", stage: Stage = Stage.POLICY) -> PutExplanation:

@@ -15,7 +15,7 @@ from moorage.domain.recurrence import Recurrence, parse_every
 from moorage.domain.requests import Objective
 from moorage.domain.series import Series, SkippedOccurrence
 from moorage.store import Ledger
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 MODEL = Ensemble(
     id="m", project_id="p", user_id="u", name="shop", roles=(Role("web", {"VCPU": 1}),), members=()

@@ -25,7 +25,7 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.shares import Share, ShareState
 from moorage.store import Ledger
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 WHOLE = Page()
 

@@ -9,7 +9,7 @@ from moorage.domain.changes import DeleteTemplate, PutTemplate
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.templates import Parameter, Template, TemplateFormat
 from moorage.store import Ledger
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 UPF = Template(
     id="t",

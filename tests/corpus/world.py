@@ -86,7 +86,7 @@ def opened(fleet: str | None, settings: Mapping[str, str], first_id: int = 1) ->
             stopwatch=lambda: 0.0,
         )
         metrics = Metrics()
-        work = background_work(env, configured, metrics)
+        work = background_work(env, configured, metrics, judges=False)
         simulated = SimulatedTime(clock, partial(next_edge, env), work, RLock())
         monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": store.snapshot})
         known: set[str] = set()

@@ -139,6 +139,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "delivery_timeout": "3s",
         "delivery_longest_wait": "30m",
         "threshold_interval": "1m",
+        "host_settle_time": "1m",
+        "compliance_sweep": "2h",
         "waitlist_time": "2s",
         "tenant_times": "15m",
         "end_servers": "none",

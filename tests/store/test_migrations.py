@@ -72,6 +72,13 @@ def test_defaults_partial_indexes_and_rowids_are_those_of_the_code(tmp_path: Pat
     assert ("effects", "lane", "VARCHAR(8)", 1, "'life'", 0) in created
 
 
+def _without_violations(operations: Operations) -> None:
+    """As before `0015_violations`."""
+    operations.drop_table("violations")
+    operations.drop_index("ix_ensembles_unjudged", "ensembles")
+    operations.drop_column("ensembles", "unjudged")
+
+
 def test_places_held_before_are_counted_after(new_database_url: str) -> None:
     store, other = open_store(new_database_url), connect(new_database_url)
     stock = PutInventories("p", (Inventory("VCPU", 10),), None)
@@ -82,6 +89,7 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
 
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
+        _without_violations(operations)
         operations.drop_table("request_mix")
         operations.drop_table("server_providers")
         operations.drop_index("ix_providers_offered_by", "providers")
@@ -115,6 +123,7 @@ def test_shares_say_afterwards_whether_they_wait(new_database_url: str) -> None:
 
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
+        _without_violations(operations)
         operations.drop_table("request_mix")
         operations.drop_column("shares", "offered")
         operations.drop_column("resource_classes", "offered")

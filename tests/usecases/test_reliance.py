@@ -10,10 +10,10 @@ from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_ensemble
 from moorage.domain.topology import DEFAULT_TREE
 from moorage.testing.service import OPERATOR, Service
+from moorage.usecases.compliance.judgement import broken_policies
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import EnsembleResult, create_ensemble
-from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.ports import Caller
 

@@ -12,7 +12,7 @@ from moorage.domain.decisions import Claim, ClaimState
 from moorage.domain.tickets import ticket_class
 from moorage.testing.service import TENANT
 from moorage.usecases.ledger.allocations import allocate
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 
 @dataclass

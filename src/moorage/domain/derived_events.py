@@ -258,17 +258,41 @@ def share_event(
     return DerivedEvent(f"share.{state}", project_id, ensemble.id, 0, body)
 
 
-FOREIGN_SERVER: Final = "foreign_server"
-SERVER_MOVED: Final = "server_moved"
+_MEMBERS: Final = 100
+"""Members named in an event of a policy."""
 
 
-def violated_policy(ensemble: Ensemble, policy: str, because: str) -> DerivedEvent:
-    """The event of a required policy that is broken by what does not ask it.
-
-    That is the arrival of a server of others, or the move of a server with slices on it.
-    """
-    body = {"policy": policy, "because": because}
-    return DerivedEvent("policy.violated", ensemble.project_id, ensemble.id, 0, body)
+def _violation(change: changes.PutViolation, before: StoredState) -> Iterator[DerivedEvent]:
+    """A violation that begins, becomes worse or ends; of other changes there is no event."""
+    one = change.stored
+    if change.generation is not None and one.open and not change.worse:
+        return
+    body: dict[str, object] = {
+        "violation": one.id,
+        "name": one.ensemble,
+        "since": format_instant(one.since),
+        "until": _instant(one.until),
+        "because": (one.ended_by or one.cause).kind.value,
+    }
+    if one.policy is None:
+        (member,) = one.members
+        body |= {"member": str(member), "server": one.servers.get(str(member))}
+        word = f"member.{one.type if one.open else 'recovered'}"
+        yield DerivedEvent(word, one.project_id, one.ensemble_id, 0, body)
+        return
+    body |= {
+        "policy": one.policy,
+        "type": one.type,
+        "required": one.required,
+        "amount": one.amount,
+    }
+    word = "policy.violated" if one.open else "policy.restored"
+    for project, own in (
+        (one.project_id, one.members),
+        *_of_others(before, one.ensemble_id, one.members),
+    ):
+        named = {"members": [str(member) for member in own[:_MEMBERS]]}
+        yield DerivedEvent(word, project, one.ensemble_id, 0, body | named)
 
 
 def _ensemble(change: changes.PutEnsemble, before: StoredState) -> Iterator[DerivedEvent]:
@@ -431,6 +455,7 @@ _TOLD: Final[Mapping[type, Callable[[Any, StoredState], Iterator[DerivedEvent]]]
             changes.DropCapacityWindow: _no_window,
             changes.PutEntry: _entry,
             changes.PutExplanation: _explanation,
+            changes.PutViolation: _violation,
             changes.PutEvent: _event,
         }
     )

@@ -36,6 +36,11 @@ _DECISION: Final = ("ensemble", "status", "expires_at", "members", "lease")
 _ENTRY: Final = (
     *("name", "status", "earliest_start", "latest_start", "waits_for", "estimate", "lease"),
 )
+_POLICY: Final = (
+    *("violation", "name", "policy", "type", "required", "members", "amount"),
+    *("since", "until", "because"),
+)
+_OUT: Final = ("violation", "name", "member", "server", "since", "until", "because")
 _SHARE: Final = ("status", "ensemble", "name", "roles", "shares", "owner", "projects")
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _SLICE: Final = ("server_provider", "server", "resources", "status", "slice", "project")
@@ -179,9 +184,23 @@ EVENT_TYPES: Final = (
     EventType(
         "policy.violated",
         "ensemble",
-        "Nova has placed a server of others on a host or in a domain that its policy keeps for it",
-        ("policy", "because"),
+        "its members break a policy where they are; `because` says what began it",
+        _POLICY,
     ),
+    EventType("policy.restored", "ensemble", "its members keep the policy again", _POLICY),
+    EventType(
+        "member.at_risk",
+        "ensemble",
+        "the host of a member is out of service; what is there may still run",
+        _OUT,
+    ),
+    EventType(
+        "member.lost",
+        "ensemble",
+        "the host of a member is down, away or has no inventory: nothing there runs",
+        _OUT,
+    ),
+    EventType("member.recovered", "ensemble", "the host of a member is in service again", _OUT),
     EventType(
         "member.warned",
         "server",

@@ -84,6 +84,24 @@ EVENTS: Final = (
         "Dead letters kept for one subscription: the newest.",
     ),
     Setting(
+        "host_settle_time",
+        duration,
+        "10s",
+        "DURATION",
+        "How long a host must be in service again until the violations that it began have ended: a"
+        " host that flaps makes one event.",
+        show=say_duration,
+    ),
+    Setting(
+        "compliance_sweep",
+        duration,
+        "1h",
+        "DURATION",
+        "The interval between two judgements of all ensembles. They find only what went unnoticed,"
+        " which is logged as a fault.",
+        show=say_duration,
+    ),
+    Setting(
         "threshold_interval",
         duration,
         "10s",

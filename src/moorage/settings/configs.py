@@ -282,6 +282,9 @@ def configure(effective: Effective) -> Settings:
             events=value["events_kept"],
             records_age=value["records_kept_for"],
             thresholds=value["threshold_interval"],
+            # A simulation's time stands still: its hosts are trusted at once.
+            compliance_settle=0 if value["clock_file"] else value["host_settle_time"],
+            compliance_sweep=value["compliance_sweep"],
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],
             renewals=value["max_renewals"],

@@ -14,6 +14,7 @@ from moorage.domain.ensembles import Member
 from moorage.domain.errors import Busy, Infeasible
 from moorage.domain.period import SECOND
 from moorage.shadow.report import JointCase, timestamp
+from moorage.usecases.compliance.judgement import broken_policies
 from moorage.usecases.decide.loop import decide_proposal
 from moorage.usecases.decide.member_places import bookings_of, host_row
 from moorage.usecases.decide.request import (
@@ -23,7 +24,6 @@ from moorage.usecases.decide.request import (
     RequestIdentity,
 )
 from moorage.usecases.decide.solution import DecisionOptions
-from moorage.usecases.ensembles.policy_checks import broken_policies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -35,6 +35,7 @@ from moorage.store.feed.event_store import EventStore
 from moorage.store.feed.snapshot_feed import Feed
 from moorage.store.read import provider_states
 from moorage.store.read.bookings import BookingQueries
+from moorage.store.read.compliance import ComplianceStore
 from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.lease_queries import LeaseQueries
 from moorage.store.read.records import RecordStore
@@ -72,6 +73,8 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         self.event_log = EventStore(backend, self.now)
         """See `Store`."""
         self.records = RecordStore(backend)
+        """See `Store`."""
+        self.compliance = ComplianceStore(backend, clock)
         """See `Store`."""
 
     def close(self) -> None:
@@ -146,6 +149,7 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
         self.last_snapshot = ledger.last_snapshot
         self.event_log = ledger.event_log
         self.records = ledger.records
+        self.compliance = ledger.compliance
         self.provider = ledger.provider
         self._ledger = ledger
         self._put = dict(put)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.http.process_status import ProcessStatus, Row
     from moorage.telemetry.instruments import Metrics, ReadSamples
+    from moorage.usecases.compliance_ports import ComplianceRecords
 
 PATIENCE: Final = 10.0
 """Seconds a solver or planner may be away, once one was up, before its absence counts."""
@@ -111,6 +112,10 @@ class Ledger(Protocol):
     def waitlist_counts(self) -> Mapping[EntryState, int]:
         """The number of waitlist entries by state."""
 
+    @property
+    def compliance(self) -> ComplianceRecords:
+        """Violations."""
+
 
 @dataclass(frozen=True, slots=True)
 class HealthChecks:
@@ -146,6 +151,7 @@ class HealthChecks:
             table.EFFECTS_DUE: lambda: _counts(self.ledger.pending_effects()),
             table.EFFECTS_AGE: self._ages,
             table.WAITLIST: self._waiting,
+            table.VIOLATIONS: self._violations,
             table.SOLVERS: lambda: _one(self._solvers_up()),
             table.PLANNERS: lambda: _one(self._planners_up()),
             table.PLANNING: self._planning,
@@ -205,6 +211,10 @@ class HealthChecks:
     def _waiting(self) -> Iterable[tuple[tuple[str, ...], float]]:
         counts = self.ledger.waitlist_counts()
         return [((state.value,), counts.get(state, 0)) for state in EntryState]
+
+    def _violations(self) -> Iterable[tuple[tuple[str, ...], float]]:
+        counts = self.ledger.compliance.counts()
+        return [((kind, str(required).lower()), n) for (kind, required), n in counts.items()]
 
     def _database(self) -> None:
         """Bring the snapshot up to date with the ledger.

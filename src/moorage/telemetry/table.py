@@ -168,6 +168,20 @@ DELIVERIES: Final = Row(
     " first; error).",
     ("outcome",),
 )
+VIOLATIONS: Final = Row(
+    "moorage_violations",
+    Kind.GAUGE,
+    "Open violations of ensembles, by type (a policy's, or at_risk and lost for members out of"
+    " service) and whether the policy is required.",
+    ("type", "required"),
+    on_scrape=True,
+)
+MISSED: Final = Row(
+    "moorage_violations_missed_total",
+    Kind.COUNTER,
+    "Violations begun or ended that only the sweep over all ensembles found: a fault of the"
+    " service.",
+)
 WAITLIST: Final = Row(
     "moorage_waitlist_entries",
     Kind.GAUGE,
@@ -266,6 +280,7 @@ TABLE: Final = (
     *(SOLVES, SOLVERS, PLANNERS, PLANNING),
     *(HELD, EXPIRED, EXPIRY_ROUND),
     *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND, DELIVERIES, WAITLIST),
+    *(VIOLATIONS, MISSED),
     *(CONNECTIONS, READY, STARTS, REPLACED, CPU, MEMORY),
     *(OPEN, UNSENT, ARRIVING, READERS_ENDED, BODIES_REFUSED, INFO),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from moorage.usecases.paging import WHOLE_LEDGER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, Lane
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.events import Event, EventCursor, EventFilter
     from moorage.domain.explain import Explanation, Refusal, Stage
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease, LeaseState
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
     from moorage.domain.server_providers import ServerProvider
-    from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.waitlist import EntryState, WaitlistEntry
     from moorage.engine.joint.problem import Outcome, Problem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.engine.time.quotas import ProjectLeases
-    from moorage.usecases.event_ports import EventDelivery, EventPage, PendingEvents
+    from moorage.usecases.compliance_ports import ComplianceRecords
+    from moorage.usecases.event_ports import EventLog
+    from moorage.usecases.paging import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +69,6 @@ class NamedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """The order of a listing by a field of its items; equal ones are by creation.
-
-    `key` is a field that the items have: `name`, `project_id`, `created_at`, `start`, `end`,
-    `expires_at`, `priority`, `computed_at` or `stage`.
-    """
-
-    key: str
-    descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of a listing: at most `limit` items, after the item with id `marker`."""
-
-    limit: int = 1000
-    marker: str | None = None
-    order: Order | None = None
-    """None: the listing's own, by creation or newest first."""
-
-
-@dataclass(frozen=True, slots=True)
 class ExclusiveEnsembles:
     """The ensembles that keep others out; see `Ensemble.keeps_others_out`."""
 
@@ -114,59 +94,6 @@ class Clock(Protocol):
         """The present instant."""
 
 
-class EventLog(Protocol):
-    """Events and subscriptions of the ledger.
-
-    On PostgreSQL an event is visible once every commit that began before its own has ended.
-    """
-
-    def page(
-        self, project_id: str | None, after: EventCursor, wanted: EventFilter, limit: int
-    ) -> EventPage:
-        """The next events after a cursor, of a project or of all; the work is bounded.
-
-        EventsLost: some events after the cursor are deleted, or the cursor is another ledger's.
-        """
-
-    def newest(self) -> EventCursor:
-        """The cursor after the newest event."""
-
-    def oldest(self, project_id: str | None) -> EventCursor:
-        """The cursor after the newest deleted event, of a project or of all."""
-
-    def surplus(self, before: Instant, keep: int) -> tuple[int, int]:
-        """The oldest event's position if older than `before`; how many a project has too many."""
-
-    def subscription(self, id_: str) -> Subscription:
-        """A subscription by id. NotFound."""
-
-    def subscriptions(self, project_id: str | None, page: Page) -> Sequence[Subscription]:
-        """Subscriptions by creation; `project_id` None means every project."""
-
-    def with_thresholds(self) -> Sequence[Subscription]:
-        """Subscriptions with thresholds."""
-
-    def due(self, limit: int) -> Sequence[Subscription]:
-        """Subscriptions with events to deliver, the longest due first, each project in turn."""
-
-    def pending(self, one: Subscription, limit: int) -> PendingEvents:
-        """The events to deliver next to a subscription; the work is bounded."""
-
-    def deliveries(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
-        """The delivery state of a project's events, for each subscription that selects them.
-
-        An event whose dead letter has been deleted counts as delivered.
-        """
-
-    def dead_letters(
-        self, subscription_id: str, page: Page, *, queued: bool = False
-    ) -> Sequence[DeadLetter]:
-        """A subscription's dead letters, oldest first; `queued`: only those to be sent again."""
-
-    def dead(self, subscriptions: Collection[str]) -> Mapping[str, int]:
-        """Subscription -> number of its dead letters; subscriptions without any are left out."""
-
-
 class Records(Protocol):
     """Records of finished objects, which are kept for a limited time."""
 
@@ -186,6 +113,10 @@ class Store(Protocol):
     @property
     def records(self) -> Records:
         """Records of finished objects."""
+
+    @property
+    def compliance(self) -> ComplianceRecords:
+        """Violations, and which ensembles are to be judged."""
 
     def now(self) -> Instant:
         """The store's clock: the database's, or the simulator's."""
@@ -247,7 +178,7 @@ class Store(Protocol):
         provider: str | None = None,
         consumer: str | None = None,
         decision: str | None = None,
-        page: Page = Page(),
+        page: Page = WHOLE_LEDGER,
     ) -> Sequence[tuple[Consumer, Booking]]:
         """Live bookings of every state, for operators."""
 
@@ -258,7 +189,7 @@ class Store(Protocol):
         """An ensemble by id. NotFound."""
 
     def ensembles(
-        self, *, project_id: str | None, name: str | None = None, page: Page = Page()
+        self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Ensemble]:
         """Ensembles by creation; `project_id` None means every project.
 
@@ -278,7 +209,7 @@ class Store(Protocol):
         """The ensemble one of whose roles has this share. NotFound."""
 
     def shares(
-        self, *, project_id: str | None, page: Page = Page()
+        self, *, project_id: str | None, page: Page = WHOLE_LEDGER
     ) -> Sequence[tuple[str, Ensemble]]:
         """Shares that a project has given or received, by creation: their ids and ensembles."""
 
@@ -298,7 +229,7 @@ class Store(Protocol):
         """A decision by id. NotFound."""
 
     def decisions(
-        self, *, project_id: str | None, ensemble_id: str | None = None, page: Page = Page()
+        self, *, project_id: str | None, ensemble_id: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Decision]:
         """Decisions, newest first."""
 
@@ -321,7 +252,7 @@ class Store(Protocol):
         ensemble: str | None = None,
         stage: Stage | None = None,
         since: Instant | None = None,
-        page: Page = Page(),
+        page: Page = WHOLE_LEDGER,
     ) -> Sequence[Refusal]:
         """Explanations that are kept, newest first; `project_id` None means every project.
 
@@ -352,7 +283,7 @@ class Store(Protocol):
         name: str | None = None,
         state: LeaseState | None = None,
         series_id: str | None = None,
-        page: Page = Page(),
+        page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         """Leases by creation; `project_id` None means every project. Offers are not among them."""
 
@@ -362,7 +293,7 @@ class Store(Protocol):
         project_id: str | None,
         over: bool = False,
         series_id: str | None = None,
-        page: Page = Page(),
+        page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         """Offers that were not accepted, by creation; with `over` also those that are over.
 
@@ -374,7 +305,7 @@ class Store(Protocol):
         """A series by id. NotFound."""
 
     def all_series(
-        self, *, project_id: str | None, name: str | None = None, page: Page = Page()
+        self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Series]:
         """Series by creation; `project_id` None means every project."""
 
@@ -393,7 +324,7 @@ class Store(Protocol):
     def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
         """Live bookings that end early for a lease."""
 
-    def effects(self, subject: str, *, page: Page = Page()) -> Sequence[Effect]:
+    def effects(self, subject: str, *, page: Page = WHOLE_LEDGER) -> Sequence[Effect]:
         """The effects of a subject, pending and finished, by creation."""
 
     def due_effects(self, limit: int, lane: Lane | None = None) -> Sequence[Effect]:
@@ -421,7 +352,7 @@ class Store(Protocol):
         """A version of a template; None: the newest. NotFound."""
 
     def templates(
-        self, *, project_id: str | None, name: str | None = None, page: Page = Page()
+        self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Template]:
         """The newest versions of the project's templates and of shared ones, by creation.
 
@@ -431,11 +362,11 @@ class Store(Protocol):
     def capacity_window(self, window_id: str) -> CapacityWindow:
         """A capacity window by id. NotFound."""
 
-    def capacity_windows(self, *, page: Page = Page()) -> Sequence[CapacityWindow]:
+    def capacity_windows(self, *, page: Page = WHOLE_LEDGER) -> Sequence[CapacityWindow]:
         """Capacity windows by creation, including those that are over."""
 
     def server_providers(
-        self, *, server_id: str | None = None, page: Page = Page()
+        self, *, server_id: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[ServerProvider]:
         """What servers offer, by creation; with `server_id` only that of this server, if any."""
 
@@ -445,7 +376,7 @@ class Store(Protocol):
     def quota(self, project_id: str) -> Quota | None:
         """The quota that an operator has set for a project; None: the defaults apply."""
 
-    def quotas(self, page: Page = Page()) -> Sequence[Quota]:
+    def quotas(self, page: Page = WHOLE_LEDGER) -> Sequence[Quota]:
         """The quotas set for projects, by project id, which is also the page's marker."""
 
     def lessee(self, project_id: str, since: Instant, *, but: str = "") -> ProjectLeases:
@@ -465,7 +396,7 @@ class Store(Protocol):
         *,
         project_id: str | None,
         state: EntryState | None = None,
-        page: Page = Page(),
+        page: Page = WHOLE_LEDGER,
     ) -> Sequence[WaitlistEntry]:
         """Entries of the waitlist by creation; `project_id` None means every project."""
 

@@ -18,7 +18,7 @@ from moorage.domain.changes import Changeset, DeleteEnsemble
 from moorage.domain.ensembles import Ensemble
 from moorage.http.transport.response_writer import StartResponse
 from moorage.testing.service import TENANT, Service
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.access import list_ensembles
 from moorage.usecases.shared.limits import Limits
 

@@ -19,7 +19,7 @@ from moorage.outward.subscriber import SubscriberClient
 from moorage.testing.service import OTHER
 from moorage.usecases.effect_dispatch import OutwardFailure
 from moorage.usecases.events.deliver import NOTHING, DeliveryRound, OutgoingEvent, deliver
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 __all__ = ["receiver"]
 

@@ -17,7 +17,7 @@ from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, TENANT
 from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared import quotas
 
 Make = Callable[..., World]

@@ -16,7 +16,7 @@ from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
 from moorage.domain.virtual_classes import PREEMPTIBLE
 from moorage.testing.service import OTHER, TENANT
-from moorage.usecases.ensembles.policy_checks import broken_policies
+from moorage.usecases.compliance.judgement import broken_policies
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.ledger.allocations import allocate
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from moorage.domain.errors import InvalidDescription
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 if TYPE_CHECKING:
     from moorage.http.microversion import NegotiatedVersion

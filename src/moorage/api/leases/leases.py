@@ -25,7 +25,7 @@ from moorage.usecases.leases.annotations import annotate
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.queries import list_leases, own_lease
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

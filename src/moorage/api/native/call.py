@@ -12,7 +12,7 @@ from msgspec import Raw
 from moorage.api.native.protocol import PreconditionRequired
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import did_you_mean
-from moorage.usecases.ports import Order, Page
+from moorage.usecases.paging import Order, Page
 from moorage.usecases.shared.pending_work import leaving_work
 from moorage.wire.fields import Link
 

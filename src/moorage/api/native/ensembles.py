@@ -18,13 +18,12 @@ from moorage.domain.describe import read_metadata
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import format_instant
 from moorage.domain.request_groups import GroupKind
+from moorage.usecases.compliance.judgement import broken_policies
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.ensembles.headroom import headroom_of
-from moorage.usecases.ensembles.policy_checks import broken_policies
-from moorage.usecases.ensembles.references import dangling_references
 from moorage.usecases.ensembles.survivability import survivability
 from moorage.usecases.leases.cancel import delete_leased_ensemble
 from moorage.usecases.shared.access import list_ensembles, sees
@@ -75,10 +74,7 @@ def show(call: Call) -> Reply:
     compliance = (
         violations_view(
             call,
-            (
-                *broken_policies(call.env.store.snapshot(), ensemble),
-                *dangling_references(ensemble),
-            ),
+            broken_policies(call.env.store.snapshot(), ensemble),
         )
         if call.flag("compliance") and sees(call.caller, ensemble.project_id)
         else UNSET

@@ -23,8 +23,8 @@ from moorage.domain.errors import (
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import format_duration, format_instant
+from moorage.usecases.compliance.judgement import BreaksPolicies
 from moorage.usecases.ensembles.members import ServerTooLarge
-from moorage.usecases.ensembles.policy_checks import BreaksPolicies
 from moorage.usecases.ensembles.size_changes import BelowMinAvailable
 from moorage.usecases.refusals.explanation import refused_because
 from moorage.usecases.series.requests import OccurrenceRefusal, SeriesAlternative

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moorage.api.native.call import Call
-    from moorage.usecases.ports import Page
+    from moorage.usecases.paging import Page
 
 T = TypeVar("T")
 

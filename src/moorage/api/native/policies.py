@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.policies.contract import Policy
-    from moorage.usecases.ensembles.policy_checks import PolicyViolation
+    from moorage.usecases.compliance.judgement import PolicyViolation
     from moorage.wire.policies import PolicyPut
 
 

@@ -48,6 +48,7 @@ from moorage.domain.changes.moorage_records import (
     ExpectEnsemble,
     ExpectLease,
     FinishExplanation,
+    MarkJudged,
     PassEvents,
     PutCapacityWindow,
     PutClaim,
@@ -68,6 +69,7 @@ from moorage.domain.changes.moorage_records import (
     PutSubscription,
     PutTemplate,
     PutTopology,
+    PutViolation,
     TrimEvents,
 )
 from moorage.domain.changes.providers import (
@@ -133,6 +135,7 @@ __all__ = [
     "ExpectLease",
     "ExpectUniqueName",
     "FinishExplanation",
+    "MarkJudged",
     "PassEvents",
     "PutAggregates",
     "PutBookings",
@@ -157,6 +160,7 @@ __all__ = [
     "PutTemplate",
     "PutTopology",
     "PutTraits",
+    "PutViolation",
     "RenameResourceClass",
     "ReplaceAllocations",
     "Stay",
@@ -193,6 +197,8 @@ Change: TypeAlias = (
     | AdoptAllocations
     | PutEnsemble
     | ExpectEnsemble
+    | PutViolation
+    | MarkJudged
     | DeleteEnsemble
     | PutDecision
     | BoundHeld

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
+    from moorage.domain.violations import Violation
     from moorage.domain.waitlist import WaitlistEntry
 
 
@@ -51,6 +52,37 @@ class ExpectEnsemble:
 
     id: str
     generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutViolation:
+    """Write a violation; `generation` is the stored one expected, None for a new one.
+
+    ConcurrentUpdate: another of its key is open, or it was changed; NotFound: the ensemble is gone.
+    """
+
+    violation: Violation
+    generation: int | None
+    worse: bool = False
+    """Whether one that lasts is told again, as it has become worse."""
+
+    @property
+    def stored(self) -> Violation:
+        """The violation to store, with the generation after the one it replaces."""
+        if self.generation is None:
+            return self.violation
+        return replace(self.violation, generation=self.generation + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkJudged:
+    """Note that ensembles were judged as they were at these generations.
+
+    One that has another generation by now, or is deleted, is left as it is.
+    """
+
+    judged: tuple[tuple[str, int], ...]
+    """Id and generation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,11 @@ class TerrainView:
         return self.find_eligible()
 
     @property
+    def has_read_eligible(self) -> bool:
+        """Whether anything has depended on eligible hosts so far."""
+        return "eligible_rows" in self.__dict__
+
+    @property
     def topology(self) -> Topology:
         """The topology of the fleet."""
         return self.terrain.topology

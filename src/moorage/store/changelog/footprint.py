@@ -164,6 +164,10 @@ def _put_entry(found: Footprint, change: changes.PutEntry) -> None:
         found.ids.add(f"waitlist {one.project_id}")
 
 
+def _mark_judged(found: Footprint, change: changes.MarkJudged) -> None:
+    found.ids.update(id_ for id_, _ in change.judged)
+
+
 def _pass_events(found: Footprint, change: changes.PassEvents) -> None:
     found.ids.update(id_ for id_, _, _ in change.passed)
 
@@ -185,6 +189,8 @@ _NOTES: Final[Mapping[type, _Note]] = MappingProxyType(
         changes.BindAllocations: _of_consumer,
         changes.PutEnsemble: _put_ensemble,
         changes.ExpectEnsemble: _id("id"),
+        changes.PutViolation: _id("violation.ensemble_id"),
+        changes.MarkJudged: _mark_judged,
         changes.DeleteEnsemble: _delete_ensemble,
         changes.PutDecision: _id("decision.id"),
         changes.BoundHeld: _ids(lambda one: f"held {one.project_id}"),

@@ -37,6 +37,7 @@ from moorage.store.commit.apply import (
     reservables,
     server_providers,
     taken_ids,
+    violations,
 )
 from moorage.store.commit.batch import (
     CLASSES,
@@ -95,6 +96,8 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.AdoptAllocations: adoption.adopt_allocations,
         changes.PutEnsemble: ensembles.put_ensemble,
         changes.ExpectEnsemble: ensembles.expect_ensemble,
+        changes.PutViolation: violations.put_violation,
+        changes.MarkJudged: violations.mark_judged,
         changes.DeleteEnsemble: ensembles.delete_ensemble,
         changes.PutDecision: ensembles.put_decision,
         changes.BoundHeld: ensembles.bound_held,

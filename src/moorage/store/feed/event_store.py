@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.store.backend import Backend
     from moorage.store.database.session import Session
     from moorage.usecases.event_ports import EventPage
-    from moorage.usecases.ports import Page
+    from moorage.usecases.paging import Page
 
 _e, _l, _b = tables.events.c, tables.ledger.c, tables.event_starts.c
 _s, _d = tables.subscriptions.c, tables.dead_letters.c

@@ -10,9 +10,10 @@ from sqlalchemy import BigInteger, Integer, and_, bindparam, func, or_, select, 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.errors import NotFound
 from moorage.store.database.statements import chunks
-from moorage.store.read.stored_values import WHOLE_LEDGER, Reader
+from moorage.store.read.stored_values import Reader
 from moorage.store.schema import tables
 from moorage.store.values import rows
+from moorage.usecases.paging import WHOLE_LEDGER
 from moorage.usecases.ports import NamedRecord, OverrunConsumer
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.consumers import Consumer
     from moorage.domain.period import Instant
     from moorage.store.database.session import Queryable, Question
-    from moorage.usecases.ports import Page
+    from moorage.usecases.paging import Page
 
 Owned = tuple["Consumer", Booking]
 

@@ -17,9 +17,10 @@ from moorage.domain.period import FOREVER
 from moorage.domain.references import references_of
 from moorage.store.read import leases
 from moorage.store.read.leases import LIVE
-from moorage.store.read.stored_values import WHOLE_LEDGER, Reader, due_rows, matching, page_of
+from moorage.store.read.stored_values import Reader, due_rows, matching, page_of
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
+from moorage.usecases.paging import WHOLE_LEDGER
 from moorage.usecases.ports import ExclusiveEnsembles
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.domain.templates import Template
     from moorage.engine.state.snapshot import Snapshot
     from moorage.store.database.session import Queryable, Session
-    from moorage.usecases.ports import Page
+    from moorage.usecases.paging import Page
 
 _e, _l, _d, _c = tables.ensembles.c, tables.leases.c, tables.decisions.c, tables.claims.c
 _b, _s = tables.bookings.c, tables.member_servers.c

@@ -12,9 +12,10 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.waitlist import EntryState
 from moorage.store.database.statements import chunks
 from moorage.store.read import leases
-from moorage.store.read.stored_values import WHOLE_LEDGER, Reader, due_rows, matching
+from moorage.store.read.stored_values import Reader, due_rows, matching
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
+from moorage.usecases.paging import WHOLE_LEDGER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.time.quotas import ProjectLeases
     from moorage.store.database.session import Question
-    from moorage.usecases.ports import Page
+    from moorage.usecases.paging import Page
 
 _l, _w = tables.leases.c, tables.waitlist.c
 _OCCURRENCES: Final = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from sqlalchemy import and_, bindparam, or_, select
 
 from moorage.domain.errors import NotFound
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import WHOLE_LEDGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from moorage.store.backend import Backend
     from moorage.store.database.session import Rows, Session
     from moorage.store.values.stored_bodies import StoredBody
+    from moorage.usecases.paging import Page
     from moorage.usecases.ports import Clock
 
     T = TypeVar("T")
 
-WHOLE_LEDGER: Final = Page()
 _BODIES: Final = 512
 """Decoded values kept by their text: a worker that plans leases anew reads the same ones often."""
 _LONG: Final = 32_768

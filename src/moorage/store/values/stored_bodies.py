@@ -33,6 +33,7 @@ from moorage.domain.server_providers import ServerProvider
 from moorage.domain.subscriptions import DeadLetter, Subscription
 from moorage.domain.templates import Template
 from moorage.domain.topology import Domain, Topology
+from moorage.domain.violations import Violation
 from moorage.domain.waitlist import WaitlistEntry
 
 T = TypeVar("T")
@@ -170,6 +171,7 @@ TEMPLATE: Final = StoredBody(Template)
 EXPLANATION: Final = StoredBody(Explanation)
 FLAVOR: Final = StoredBody(Flavor)
 STATED_MIX: Final = StoredBody(StatedMix)
+VIOLATION: Final = StoredBody(Violation)
 
 
 @dataclass(frozen=True, slots=True)

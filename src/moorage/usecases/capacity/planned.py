@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Page
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller
     from moorage.usecases.relocation.movable_leases import LeaseMove
 
 

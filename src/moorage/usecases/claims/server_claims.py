@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutClaim
 from moorage.domain.decisions import ClaimState, ClaimStep, claim_after
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision

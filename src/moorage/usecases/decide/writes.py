@@ -30,7 +30,7 @@ from moorage.domain.errors import ConcurrentUpdate
 from moorage.domain.period import Period
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import DecisionOptions, HoldEnd
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.ticket_flavors import flavor_creation, flavor_deletion
 
 if TYPE_CHECKING:

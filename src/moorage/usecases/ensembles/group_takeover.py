@@ -22,8 +22,8 @@ from moorage.domain.plain_values import text
 from moorage.domain.references import REFERENCE
 from moorage.domain.resources import total
 from moorage.domain.server_groups import IMPORTED, GroupPolicy, group_policy
+from moorage.usecases.compliance.judgement import broken_policies
 from moorage.usecases.decide.member_places import bookings_of
-from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.shared.access import every_ensemble, require_operator
 from moorage.usecases.shared.limits import check_member_count
 from moorage.usecases.shared.lookup import if_stored
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.domain.nova_groups import NovaGroup
     from moorage.domain.servers import Server
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.ensembles.policy_checks import PolicyViolation
+    from moorage.usecases.compliance.judgement import PolicyViolation
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 

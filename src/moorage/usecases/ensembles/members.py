@@ -24,6 +24,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.member_names import MemberName
 from moorage.usecases.claims.comparison import RequestedServer, compare
+from moorage.usecases.compliance.judgement import BreaksPolicies, PolicyViolation, broken_policies
 from moorage.usecases.decide.loop import DecisionFlow, run_decision
 from moorage.usecases.decide.member_places import (
     MemberPlaces,
@@ -41,12 +42,7 @@ from moorage.usecases.ensembles.change import (
 )
 from moorage.usecases.ensembles.create import EnsembleResult
 from moorage.usecases.ensembles.names import reclaimed_name_condition
-from moorage.usecases.ensembles.policy_checks import (
-    BreaksPolicies,
-    PolicyViolation,
-    broken_policies,
-    why_refused,
-)
+from moorage.usecases.ensembles.policy_checks import why_refused
 from moorage.usecases.ensembles.size_changes import check_min_available
 from moorage.usecases.shared.access import own_ensemble, sees
 from moorage.usecases.shared.limits import check_member_count

@@ -10,7 +10,8 @@ from moorage.domain.describe import has_sides, read_statement
 from moorage.domain.ensembles import ALL_PHASES
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.policies.registry import parse
-from moorage.usecases.ensembles.policy_checks import broken_policies, check_names, check_policies
+from moorage.usecases.compliance.judgement import broken_policies
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.ensembles.references import with_references
 from moorage.usecases.shared.access import check_generation, own_ensemble
 from moorage.usecases.shared.limits import check_size
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.domain.ensembles import Ensemble, PolicyStatement
-    from moorage.usecases.ensembles.policy_checks import PolicyViolation
+    from moorage.usecases.compliance.judgement import PolicyViolation
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 

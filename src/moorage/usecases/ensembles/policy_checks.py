@@ -2,136 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.describe import has_sides
-from moorage.domain.ensembles import KEEPING, SIDES, STANDING, TAGGED, OnViolation
+from moorage.domain.ensembles import KEEPING, SIDES, TAGGED, OnViolation
 from moorage.domain.errors import (
     Contradiction,
     Forbidden,
-    InUse,
     InvalidDescription,
     LimitExceeded,
     UnknownName,
 )
-from moorage.domain.period import FOREVER, Period
-from moorage.domain.placement import Placement
 from moorage.domain.refusal_commands import to_drop_policy
-from moorage.domain.requests import Objective
 from moorage.domain.role_paths import is_known, names_above
 from moorage.domain.words import did_you_mean
-from moorage.engine.joint.build import policy_view_of, row_of_host
-from moorage.engine.joint.policy_rules import resolve_policies
-from moorage.engine.joint.terrain import cut_terrain
 from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.registry import parse
 from moorage.policies.sides import MEMBERS, single, split
-from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.decide.solution import request_for
 from moorage.usecases.shared.role_resolution import names_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.disclosure import Disclosure
-    from moorage.domain.ensembles import Ensemble, Phase, PolicyStatement
-    from moorage.domain.member_names import MemberName
-    from moorage.domain.period import Instant
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.topology import Topology
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.contract import Edge, Policy
-    from moorage.policies.rules import PolicyRule
     from moorage.policies.sides import Between
-    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyViolation:
-    """One way in which a policy is broken now."""
-
-    policy: str
-    required: bool
-    members: tuple[MemberName, ...]
-    text: str
-    amount: int
-
-
-class BreaksPolicies(InUse):
-    """A change of the members would break required policies, listed in `violations`."""
-
-    def __init__(
-        self, kind: str, name: str, message: str, violations: tuple[PolicyViolation, ...]
-    ) -> None:
-        super().__init__(kind, name)
-        self.message = message
-        self.violations = violations
-
-
-def broken_policies(
-    snapshot: Snapshot, ensemble: Ensemble, phases: frozenset[Phase] = STANDING
-) -> tuple[PolicyViolation, ...]:
-    """All violations by the present places of the members; unplaced members violate nothing.
-
-    Other consumers count if they are on the hosts at any time in the members' period; before a
-    lease starts, that is the lease's period. Only policies of these phases are checked.
-
-    Raises:
-        InvalidDescription: a member is on no host.
-    """
-    member_places = locate_members(snapshot, ensemble)
-    rules, placement = standing_policies(snapshot, ensemble, member_places, phases)
-    return tuple(
-        PolicyViolation(
-            policy=rule.statement.name,
-            required=rule.statement.required,
-            members=violation.members,
-            text=violation.text,
-            amount=violation.amount,
-        )
-        for rule in rules
-        for edge in rule.edges
-        for violation in rule.policy.violations(edge, placement)
-    )
-
-
-def standing_policies(
-    snapshot: Snapshot,
-    ensemble: Ensemble,
-    member_places: MemberPlaces,
-    phases: frozenset[Phase] = STANDING,
-) -> tuple[tuple[PolicyRule, ...], Placement]:
-    """The policies of these phases, and the present placement that they judge.
-
-    Raises:
-        InvalidDescription: a member is on no host.
-    """
-    request = replace(
-        request_for(
-            ensemble,
-            member_places,
-            frozenset(),
-            _presence(member_places, snapshot.taken_at),
-            Objective.SPREAD,
-        ),
-        phases=phases,
-    )
-    terrain = cut_terrain(snapshot, request)
-    placement = Placement(
-        policy_view_of(request, terrain),
-        {member: row_of_host(request, terrain, member) for member in request.members},
-    )
-    return resolve_policies(request, terrain.topology), placement
-
-
-def _presence(member_places: MemberPlaces, now: Instant) -> Period:
-    """The period from the first start to the last end of the members' bookings."""
-    every = [one for some in member_places.bookings.values() for one in some]
-    start = min((one.period.start for one in every), default=now)
-    end = max((one.occupies_until(now) for one in every), default=FOREVER)
-    return Period(max(start, now), end)
 
 
 MOST_LISTED: Final = 100_000

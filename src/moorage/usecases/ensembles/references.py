@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import SIDES
 from moorage.domain.errors import InvalidDescription, LimitExceeded, NotFound, UnknownName
 from moorage.domain.references import references_of, with_ids
-from moorage.usecases.ensembles.policy_checks import PolicyViolation
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
@@ -68,18 +67,3 @@ def _other(store: Store, ensemble: Ensemble, name: str, path: str) -> Ensemble:
     if other.id == ensemble.id:
         raise InvalidDescription("an ensemble cannot be a side of its own policies", path=path)
     return other
-
-
-def dangling_references(ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
-    """Policies that refer to ensembles which are deleted, as violations."""
-    return tuple(
-        PolicyViolation(
-            policy=statement.name,
-            required=statement.required,
-            members=(),
-            text=f"ensemble {name}, to which the policy refers, is deleted",
-            amount=1,
-        )
-        for statement in ensemble.policies
-        for name in sorted(references_of(statement) - ensemble.references.keys())
-    )

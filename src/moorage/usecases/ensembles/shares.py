@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.shares import Share
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller, Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,10 @@ from moorage.domain.ensembles import SETTLING
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import SECOND
 from moorage.engine.joint.shrink import Shrinking, choose_members
+from moorage.usecases.compliance.judgement import BreaksPolicies, broken_policies, standing_policies
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.writes import current_decision, member_departure_changes
 from moorage.usecases.ensembles.change import without_members
-from moorage.usecases.ensembles.policy_checks import (
-    BreaksPolicies,
-    broken_policies,
-    standing_policies,
-)
 from moorage.usecases.ensembles.size_changes import (
     RoleCounts,
     check_min_available,

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from moorage.domain.describe import EnsembleDescription
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller, Store
 
 PARAMETERS: Final = "parameters"
 _DESCRIBED: Final = frozenset({"name", "members", "policies", "metadata"})

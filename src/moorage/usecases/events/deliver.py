@@ -23,7 +23,7 @@ from moorage.domain.period import DAY, HOUR, SECOND, format_instant
 from moorage.domain.retry_policy import RetryPolicy
 from moorage.domain.subscriptions import DeadLetter, letter_id
 from moorage.usecases.effect_dispatch import OutwardFailure
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.subscriptions import DeadLetter, SubscriptionFilter, Threshold
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Page
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller
 
 SECRET: Final = "whsec_"  # noqa: S105 - a prefix, as the Standard Webhooks convention has it
 """Prefix of a secret; the base64 of its bytes follows."""

@@ -28,7 +28,7 @@ from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import count_additional
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for, solve_and_verify
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.lookup import every_record
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.preemption.victims import displaced_for
 from moorage.usecases.relocation.lease_health import without_place
 from moorage.usecases.shared.access import sees, visible_project

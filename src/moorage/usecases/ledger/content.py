@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.content import AllocationSet, Content
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,7 +3,7 @@
 Placement's API has no exclusive hosts. Hosts that are leased whole are left out of candidates, and
 allocations there are refused; only an operator can offer such hosts. A host or domain that the
 policy `exclusive` keeps for an ensemble is treated likewise where the policy refuses foreign
-servers; where it reports them, they are written, and an event tells the ensemble's project.
+servers; where it reports them, they are written, and the ensemble's compliance has the violation.
 Servers that are there already are not judged.
 """
 
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from moorage.domain.changes import PutEvent
-from moorage.domain.derived_events import FOREIGN_SERVER, violated_policy
 from moorage.domain.ensembles import KEEPING, OnViolation, Phase
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
@@ -34,7 +32,7 @@ from moorage.usecases.ledger.server_moves import hosts_before
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from moorage.domain.changes import Change, Changeset, ReplaceAllocations
+    from moorage.domain.changes import Changeset, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.period import Duration, Instant
     from moorage.engine.state.snapshot import Snapshot
@@ -82,7 +80,7 @@ def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
 
     Returns:
         The changeset, which relies on the exclusive ensembles unless they only report foreign
-        servers; and with the events of policies that are broken.
+        servers.
 
     Raises:
         WrongState: a write is refused.
@@ -90,7 +88,6 @@ def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
     default, store = asked.settings.foreign_servers, asked.store
     snapshot = store.snapshot()
     known = store.exclusive_ensembles(snapshot)
-    told: list[Change] = []
     for write in asked.writes if known.ensembles else ():
         had = hosts_before(snapshot, write)
         rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
@@ -98,11 +95,10 @@ def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
         if entered:
             notice = asked.settings.lifetimes.notice
             arrival = _Arrival(store, snapshot, write, tuple(entered), had, notice)
-            told += arrival.judged(known, default)
+            arrival.judge(known, default)
     only_reports = known.ensembles and not any(_refusing(known.ensembles, default))
     return replace(
         changeset,
-        changes=(*changeset.changes, *told),
         exclusive_revision=None if only_reports else snapshot.exclusive_revision,
     )
 
@@ -120,8 +116,8 @@ class _Arrival:
     """Rows of hosts that the consumer has already."""
     notice: Duration
 
-    def judged(self, known: ExclusiveEnsembles, default: OnViolation) -> Iterator[Change]:
-        """The events of policies that the arrival breaks.
+    def judge(self, known: ExclusiveEnsembles, default: OnViolation) -> None:
+        """Refuse the arrival where it breaks a policy that refuses it.
 
         Raises:
             WrongState: a host is leased whole to others, or a policy refuses foreign servers.
@@ -132,7 +128,7 @@ class _Arrival:
         for owner in self._owners(known, stay):
             newcomers = newcomers or tuple(self._newcomers(stay))
             strangers = [one for one in newcomers if not _is_own(owner, one.consumer)]
-            for statement in _keeping(owner) if strangers else ():
+            for _, statement in _refusing((owner,), default) if strangers else ():
                 closed = np.logical_or.reduce(
                     [
                         providers_closed_by(snapshot, owner, statement, one, stay)
@@ -143,7 +139,7 @@ class _Arrival:
                     continue  # the domain is shared already
                 for row in self.entered:
                     if closed[row]:
-                        yield self._broken(owner, statement, row, default)
+                        raise self._refusal(owner, row)
 
     def _newcomers(self, stay: Period) -> Iterator[Occupant]:
         """The consumer itself, and who has slices of it."""
@@ -153,15 +149,10 @@ class _Arrival:
             if server == uuid:
                 yield from self.snapshot.occupants(row, stay)
 
-    def _broken(
-        self, owner: Ensemble, statement: PolicyStatement, row: int, default: OnViolation
-    ) -> Change:
+    def _refusal(self, owner: Ensemble, row: int) -> WrongState:
         name = self.snapshot.state(row).provider.name
-        if _is_leased_whole(owner):
-            raise WrongState(f"{name} is leased to others during this server's stay")
-        if statement.refuses(default):
-            raise WrongState(f"{name} is exclusive to others during this server's stay")
-        return PutEvent(violated_policy(owner, statement.name, FOREIGN_SERVER))
+        kept = "leased" if _is_leased_whole(owner) else "exclusive"
+        return WrongState(f"{name} is {kept} to others during this server's stay")
 
     def _owners(self, known: ExclusiveEnsembles, stay: Period) -> Iterable[Ensemble]:
         """The ensembles that may keep one of the hosts: with members there, or in its domains."""

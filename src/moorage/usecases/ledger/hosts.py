@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Level
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller, Store
 
 
 @dataclass(frozen=True, slots=True)

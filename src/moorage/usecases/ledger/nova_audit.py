@@ -15,7 +15,7 @@ from moorage.domain.servers import SERVER_TYPES
 from moorage.domain.words import counted
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.access import every_ensemble
 
 if TYPE_CHECKING:

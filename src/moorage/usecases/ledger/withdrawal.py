@@ -43,7 +43,7 @@ from moorage.usecases.decide.request import (
 from moorage.usecases.decide.writes import current_decision, end_claim, options_like, with_server
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.outcome import effect_finished, finish
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.relocation.lease_health import NOTHING, OPEN, health_notice, with_missing
 from moorage.usecases.shared.lookup import if_stored
 

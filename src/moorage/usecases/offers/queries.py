@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 from moorage.domain.errors import ConcurrentUpdate, NotFound, OfferOver, WrongState
 from moorage.domain.offers import OfferState
 from moorage.domain.period import format_instant
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.access import sees, visible_project
 
 if TYPE_CHECKING:

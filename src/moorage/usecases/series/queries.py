@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.series import state_of
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.series.requests import SeriesResult
 from moorage.usecases.shared.access import owned, visible_project
 from moorage.usecases.shared.lookup import every_record

@@ -10,25 +10,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEvent, PutServerProvider
-from moorage.domain.derived_events import SERVER_MOVED, violated_policy
 from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.events import DerivedEvent
 from moorage.domain.period import FOREVER
 from moorage.engine.state.server_locations import NOWHERE, host_of_server
-from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.server_providers.end import OfferEnd, end_changeset
 from moorage.usecases.server_providers.queries import has_place
 from moorage.usecases.shared.lookup import every_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.domain.changes import Change
     from moorage.domain.period import Instant
     from moorage.domain.server_providers import ServerProvider
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Store
 
 
 @dataclass
@@ -89,29 +83,13 @@ class ServerProviderSweeper:
         word = None if record.host is None else "moved"
         if record.suspended_at is not None:
             word = "resumed"
-        told = () if word is None else _violations(self.env.store, snapshot, record)
-        return _changed(replace(record, suspended_at=None, host=host), word, *told)
+        return _changed(replace(record, suspended_at=None, host=host), word)
 
 
-def _violations(store: Store, snapshot: Snapshot, record: ServerProvider) -> Iterator[Change]:
-    """The events of required policies that slices break where their server is now."""
-    slices = {one.consumer for one in snapshot.bookings_of(snapshot.row(record.id))}
-    ensembles = {one.id: one for some in slices for one in store.ensembles_of_server(some)}
-    for ensemble in ensembles.values():
-        mine = {one.name for one in ensemble.members if one.server_id in slices}
-        broken = {
-            one.policy
-            for one in broken_policies(snapshot, ensemble)
-            if one.required and not mine.isdisjoint(one.members)
-        }
-        for policy in sorted(broken):
-            yield PutEvent(violated_policy(ensemble, policy, SERVER_MOVED))
-
-
-def _changed(record: ServerProvider, word: str | None, *more: Change) -> Changeset:
+def _changed(record: ServerProvider, word: str | None) -> Changeset:
     put = PutServerProvider(record, record.generation)
     if word is None:
         return Changeset((put,))
     body = {"server": record.server_id}
     told = DerivedEvent(f"server_provider.{word}", record.project_id, record.id, 0, body)
-    return Changeset((put, PutEvent(told), *more))
+    return Changeset((put, PutEvent(told)))

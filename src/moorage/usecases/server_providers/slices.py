@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
     from moorage.domain.server_providers import ServerProvider
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller, Store
 
 OPEN = frozenset({ClaimState.BUILDING, ClaimState.ACTIVE})
 """States of claims whose slices are there, or being made."""

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from moorage.domain.errors import DuplicateName, Forbidden, NotFound, StaleGeneration
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:

@@ -130,6 +130,10 @@ class Limits:
     records_age: Duration | None = 90 * DAY
     """How long records such as leases, series and waitlist entries are kept after they have ended;
     None: for ever."""
+    compliance_settle: Duration = 10 * SECOND
+    """How long a host must be in service again until the violations that it began have ended."""
+    compliance_sweep: Duration = 1 * HOUR
+    """Interval between two judgements of all ensembles, which find what no change has announced."""
     thresholds: Duration = 10 * SECOND
     """Shortest interval between two measurements of subscriptions' thresholds in a worker."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from moorage.domain.errors import NotFound
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

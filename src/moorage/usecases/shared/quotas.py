@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from moorage.domain.offers import Offer
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.quotas import QuotaDefaults
-    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller, Store
     from moorage.usecases.shared.environment import Environment
     from moorage.usecases.shared.limits import Limits
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
-    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Caller, Store
     from moorage.usecases.shared.environment import Environment
 
 

@@ -18,7 +18,7 @@ from moorage.domain.effects import Effect, EffectKind, EffectState, fact_id
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import SECOND
 from moorage.domain.tickets import reservation_flavor, ticket_flavor
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:

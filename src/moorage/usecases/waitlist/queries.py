@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.errors import StaleGeneration, WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.waitlist import EntryState, EntryStep
-from moorage.usecases.ports import Page
+from moorage.usecases.paging import Page
 from moorage.usecases.shared.access import owned, visible_project
 from moorage.usecases.shared.retry import retry
 from moorage.usecases.waitlist.attempt import leave

@@ -14,6 +14,7 @@ from moorage.domain.quotas import QuotaName, too_much_held, too_much_held_by
 from moorage.domain.refusal_commands import to_place
 from moorage.domain.shares import ShareState
 from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write
+from moorage.store.commit.apply.violations import drop_violations
 from moorage.store.database.statements import chunks
 from moorage.store.read import bookings, leases
 from moorage.store.read.ensemble_queries import namesakes
@@ -189,6 +190,7 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         "project_id": ensemble.project_id,
         "name": ensemble.name,
         "generation": ensemble.generation,
+        "unjudged": True,
         "body": batch.bodies.of(change),
     }
     write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
@@ -317,6 +319,7 @@ def drop_ensemble(batch: Batch, ensemble_id: str) -> None:
     _list_servers(batch, ensemble_id, frozenset(), _servers(batch, ensemble_id))
     _list_exclusive(batch, ensemble_id, kept=_is_exclusive(batch, ensemble_id), keeps=False)
     batch.connection.do(_NO_SHARES_LEFT, {"of": ensemble_id})
+    drop_violations(batch, ensemble_id)
     batch.connection.do(_ENSEMBLE.delete, {"of": ensemble_id})
 
 

@@ -9,6 +9,7 @@ from moorage.store.schema.tables.ledger import (
     HAS_END,
     LAPSED,
     PLACE_TAKEN,
+    UNJUDGED,
     away,
     bookings,
     capacity_windows,
@@ -42,6 +43,7 @@ from moorage.store.schema.tables.ledger import (
     templates,
     topology,
     traits,
+    violations,
     waitlist,
 )
 
@@ -49,6 +51,7 @@ __all__ = [
     "HAS_END",
     "LAPSED",
     "PLACE_TAKEN",
+    "UNJUDGED",
     "away",
     "bookings",
     "capacity_windows",
@@ -87,5 +90,6 @@ __all__ = [
     "templates",
     "topology",
     "traits",
+    "violations",
     "waitlist",
 ]

@@ -42,6 +42,9 @@ HAS_END = "end_at < 9223372036854775807"
 PLACE_TAKEN = "state IN ('held', 'claimed')"
 """Bookings that keep a place for a member without a server, for quotas. As a text, as above."""
 
+UNJUDGED = "unjudged = true"
+"""Ensembles whose compliance is to be judged. As a text, as above."""
+
 ledger = Table(
     "ledger",
     metadata,
@@ -198,7 +201,26 @@ ensembles = Table(
     Column("project_id", NAME, nullable=False, index=True),
     Column("name", NAME, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
+    Column("unjudged", Boolean, nullable=False, server_default=true()),
     Column("body", LONG, nullable=False),
+    partial_index("unjudged", UNJUDGED),
+)
+
+violations = Table(
+    "violations",
+    metadata,
+    *numbered_with_id(),
+    Column("ensemble_id", UUID, nullable=False),
+    Column("project_id", NAME, nullable=False, index=True),
+    Column("subject", text_column(320), nullable=False, comment="see Violation.key"),
+    Column("type", text_column(64), nullable=False),
+    Column("required", Boolean, nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", LONG, nullable=False),
+    Index(None, "ensemble_id", "until"),
+    comment="Broken policies of ensembles and members out of service, while it lasts and after.",
 )
 
 exclusive_ensembles = Table(

@@ -1,0 +1,116 @@
+"""Reads violations, and which ensembles are to be judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Integer, bindparam, func, or_, select, text, true
+
+from moorage.domain.period import FOREVER
+from moorage.store.database.statements import chunks
+from moorage.store.read.ensemble_queries import EnsembleQueries
+from moorage.store.read.leases import OF_AN_OFFER
+from moorage.store.read.stored_values import page_of
+from moorage.store.schema import tables
+from moorage.store.values import stored_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Select
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.violations import Violation
+    from moorage.usecases.compliance_ports import ViolationFilter
+    from moorage.usecases.paging import Page
+
+_v, _e, _d = tables.violations.c, tables.ensembles.c, tables.decisions.c
+_s = tables.member_servers.c
+_SOME: Final[Any] = bindparam("some", expanding=True)
+_OPEN: Final = (
+    select(_v.body).where(_v.ensemble_id.in_(_SOME), _v.until == FOREVER).order_by(_v.number)
+)
+_BROKEN: Final = (
+    select(_v.ensemble_id, func.count().label("number"))
+    .where(_v.ensemble_id.in_(_SOME), _v.until == FOREVER, _v.required == true())
+    .group_by(_v.ensemble_id)
+)
+_COUNTS: Final = (
+    select(_v.type, _v.required, func.count().label("number"))
+    .where(_v.until == FOREVER)
+    .group_by(_v.type, _v.required)
+)
+_UNJUDGED: Final = (
+    select(_e.id)
+    .where(text(tables.UNJUDGED), ~OF_AN_OFFER)
+    .order_by(_e.number)
+    .limit(bindparam("most", type_=Integer))
+)
+_EVERY: Final = select(_e.id).where(~OF_AN_OFFER).order_by(_e.number)
+_ENSEMBLES: Final = (
+    select(_e.body, _e.unjudged).where(_e.id.in_(_SOME), ~OF_AN_OFFER).order_by(_e.number)
+)
+_OF_SERVERS: Final = select(_s.ensemble_id).where(_s.server.in_(_SOME)).distinct()
+_OF_DECISIONS: Final = select(_d.ensemble_id).where(_d.id.in_(_SOME)).distinct()
+
+
+class ComplianceStore(EnsembleQueries):
+    """See `usecases.compliance_ports.ComplianceRecords`."""
+
+    def page(self, wanted: ViolationFilter, page: Page) -> Sequence[Violation]:
+        query: Select[Any] = select(_v.body, _v.number)
+        if wanted.project_id is not None:
+            query = query.where(_v.project_id == wanted.project_id)
+        if wanted.ensemble_id is not None:
+            query = query.where(_v.ensemble_id == wanted.ensemble_id)
+        if wanted.types:
+            query = query.where(_v.type.in_(sorted(wanted.types)))
+        if wanted.required is not None:
+            query = query.where(_v.required == wanted.required)
+        if wanted.open is not None:
+            query = query.where(_v.until == FOREVER if wanted.open else _v.until < FOREVER)
+        if wanted.since is not None:
+            query = query.where(or_(_v.until == FOREVER, _v.until > wanted.since))
+        rows = self._backend.read(
+            lambda connection: page_of(
+                connection, tables.violations, query, page, newest_first=True
+            )
+        )
+        return [stored_bodies.VIOLATION.decode(row.body) for row in rows]
+
+    def open_of(self, ensembles: Collection[str]) -> Mapping[str, Sequence[Violation]]:
+        found: dict[str, list[Violation]] = {}
+        for some in chunks(ensembles):
+            for body in self._ask(_OPEN, some=some).scalars():
+                one = stored_bodies.VIOLATION.decode(body)
+                found.setdefault(one.ensemble_id, []).append(one)
+        return found
+
+    def broken(self, ensembles: Collection[str]) -> Mapping[str, int]:
+        return {
+            row.ensemble_id: int(row.number)
+            for some in chunks(ensembles)
+            for row in self._ask(_BROKEN, some=some)
+        }
+
+    def counts(self) -> Mapping[tuple[str, bool], int]:
+        return {(row.type, bool(row.required)): int(row.number) for row in self._ask(_COUNTS)}
+
+    def unjudged(self, most: int) -> Sequence[str]:
+        return [str(id_) for id_ in self._ask(_UNJUDGED, most=most).scalars()]
+
+    def every_ensemble(self) -> Sequence[str]:
+        return [str(id_) for id_ in self._ask(_EVERY).scalars()]
+
+    def ensembles_of(self, servers: Iterable[str], decisions: Iterable[str]) -> frozenset[str]:
+        return frozenset(
+            str(id_)
+            for query, ids in ((_OF_SERVERS, servers), (_OF_DECISIONS, decisions))
+            for some in chunks(ids)
+            for id_ in self._ask(query, some=some).scalars()
+        )
+
+    def ensembles_by_id(self, ids: Collection[str]) -> Sequence[tuple[Ensemble, bool]]:
+        rows = [row for some in chunks(ids) for row in self._ask(_ENSEMBLES, some=some)]
+        found = self._with_references([stored_bodies.ENSEMBLE.decode(row.body) for row in rows])
+        return [(one, bool(row.unjudged)) for one, row in zip(found, rows, strict=True)]

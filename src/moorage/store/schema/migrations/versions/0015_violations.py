@@ -1,0 +1,57 @@
+"""Violations have a table, and ensembles say whether they were judged as they are.
+
+Those that there are were not: the first service of this version judges all of them.
+"""
+
+from typing import Final
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects.mysql import LONGTEXT
+
+from moorage.store.schema.columns import NAME, NUMBER, UUID, text_column
+
+revision = "0015_violations"
+down_revision = "0014_bodies_of_classes"
+branch_labels = None
+depends_on = None
+
+_LONG: Final = sa.Text().with_variant(LONGTEXT(), "mysql")
+_UNJUDGED: Final = sa.text("unjudged = true")
+
+
+def upgrade() -> None:
+    """Create the table, and add the column with its index."""
+    op.create_table(
+        "violations",
+        sa.Column("number", NUMBER, nullable=False),
+        sa.Column("id", UUID, nullable=False),
+        sa.Column("ensemble_id", UUID, nullable=False),
+        sa.Column("project_id", NAME, nullable=False),
+        sa.Column("subject", text_column(320), nullable=False, comment="see Violation.key"),
+        sa.Column("type", text_column(64), nullable=False),
+        sa.Column("required", sa.Boolean(), nullable=False),
+        sa.Column("since", sa.BigInteger(), nullable=False),
+        sa.Column("until", sa.BigInteger(), nullable=False),
+        sa.Column("generation", sa.BigInteger(), nullable=False),
+        sa.Column("body", _LONG, nullable=False),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_violations")),
+        sa.UniqueConstraint("id", name=op.f("uq_violations_id")),
+        comment=(
+            "Broken policies of ensembles and members out of service, while it lasts and after."
+        ),
+    )
+    for columns in (["project_id"], ["until"], ["ensemble_id", "until"]):
+        name = op.f(f"ix_violations_{'_'.join(columns)}")
+        op.create_index(name, "violations", columns)
+    op.add_column(
+        "ensembles",
+        sa.Column("unjudged", sa.Boolean(), nullable=False, server_default=sa.true()),
+    )
+    op.create_index(
+        op.f("ix_ensembles_unjudged"),
+        "ensembles",
+        ["unjudged"],
+        sqlite_where=_UNJUDGED,
+        postgresql_where=_UNJUDGED,
+    )

@@ -1,0 +1,390 @@
+"""Judges every ensemble that a change concerns, after the commit and outside its lock (ADR-0057).
+
+The monitor compares the newest snapshot with the one it looked at last. Bookings that came or went
+name the ensembles of their consumers; a host whose state changed names those of everyone on it. Of
+each judgement it remembers what else it read: neighbours, eligible hosts, other ensembles. An
+ensemble that was written is marked in the ledger until it is judged. At the start, and when the
+topology changes, all are judged; a sweep judges all of them again, slowly, and reports what it
+finds as a fault of this module.
+
+Any number of processes may watch one ledger: a record is written by the one that commits first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.changes import Changeset, ExpectEnsemble, MarkJudged, PutViolation
+from moorage.domain.errors import ConcurrentUpdate, NotFound
+from moorage.domain.period import SECOND
+from moorage.domain.violations import FOUND, Cause, CauseKind, MemberCondition, Violation
+from moorage.engine.state.differences import differences
+from moorage.usecases.compliance.judgement import joined_text, judge
+from moorage.usecases.decide.closed_hosts import on_disabled_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.changes import Change
+    from moorage.domain.ensembles import Ensemble
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.compliance.judgement import Judgement, PolicyViolation
+    from moorage.usecases.environment import UseCaseEnvironment
+
+_log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 100
+"""Ensembles that are judged with one snapshot and written in one commit."""
+_NAMED_HOSTS: Final = 3
+"""Hosts named in a cause."""
+_RANK: Final = tuple(CauseKind)
+"""Of several causes at once, the first of these is kept."""
+
+
+@dataclass
+class _Dependencies:
+    """What judgements have read beside the members' own places: key -> ensembles."""
+
+    beside: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Row of a host -> ensembles whose policies look at its occupants."""
+    referring: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Ensemble -> ensembles whose policies refer to it."""
+    fleet: set[str] = field(default_factory=set)
+    """Ensembles whose policies look at which hosts are eligible."""
+    _of: dict[str, tuple[frozenset[int], frozenset[str]]] = field(default_factory=dict)
+    """Ensemble -> its rows in `beside`, its keys in `referring`."""
+
+    def note(self, ensemble: Ensemble, found: Judgement) -> None:
+        """Replace what was read for an ensemble."""
+        self.forget(ensemble.id)
+        rows, others = found.neighbours, frozenset(ensemble.references)
+        for row in rows:
+            self.beside[row].add(ensemble.id)
+        for other in others:
+            self.referring[other].add(ensemble.id)
+        if rows or others:
+            self._of[ensemble.id] = rows, others
+        if found.reads_fleet:
+            self.fleet.add(ensemble.id)
+
+    def forget(self, ensemble_id: str) -> None:
+        """Forget what was read for an ensemble."""
+        self.fleet.discard(ensemble_id)
+        rows, others = self._of.pop(ensemble_id, (frozenset(), frozenset()))
+        for row in rows:
+            self.beside[row].discard(ensemble_id)
+        for other in others:
+            self.referring[other].discard(ensemble_id)
+
+
+@dataclass
+class ComplianceMonitor:
+    """The monitor of one process. What it remembers only saves work."""
+
+    env: UseCaseEnvironment
+    on_missed: Callable[[int], object] = lambda _: None
+    """Called with the number of violations that only the sweep found."""
+    _seen: Snapshot | None = None
+    _out: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """[P] of `_seen`: providers whose location is out of service."""
+    _due: dict[str, Cause] = field(default_factory=dict)
+    """Ensembles to be judged at once."""
+    _later: dict[str, Cause] = field(default_factory=dict)
+    """Ensembles to be judged when nothing else is due, a batch each round."""
+    _sweeping: dict[str, Cause] = field(default_factory=dict)
+    _next_sweep: float = 0.0
+    _settling: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Violation of a host's cause that is not found any more -> its ensemble, and when it ends."""
+    _read: _Dependencies = field(default_factory=_Dependencies)
+
+    def run_round(self) -> bool:
+        """Judge what is due, at most a batch; True if more is due at once.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        snapshot = self._look()
+        now = self.env.stopwatch()
+        for id_, (ensemble, until) in list(self._settling.items()):
+            if until <= now:
+                self._settling[id_] = ensemble, 0.0
+                self._due.setdefault(ensemble, FOUND)
+        if self._due:
+            self._judge(_taken(self._due), snapshot)
+            return bool(self._due)
+        if self._later:
+            self._judge(_taken(self._later), snapshot)
+            return False
+        if self._sweeping or now >= self._next_sweep:
+            self._sweep(snapshot, now)
+        return False
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything that has been seen is judged."""
+        return not (self._due or self._later)
+
+    # --- what is concerned ----------------------------------------------------------------
+
+    def _look(self) -> Snapshot:
+        """The newest snapshot, after what it changes is noted as due."""
+        store, old = self.env.store, self._seen
+        # Read first: an ensemble that is written later is found in the next round.
+        unjudged = store.compliance.unjudged(AT_ONCE)
+        snapshot = store.snapshot()
+        out = on_disabled_host(snapshot)
+        if old is None:
+            self._add_all(CauseKind.FOUND)
+            self._next_sweep = self.env.stopwatch() + self.env.limits.compliance_sweep / SECOND
+        elif snapshot.topology_revision != old.topology_revision:
+            self._add_all(CauseKind.TOPOLOGY)
+        if old is not None and snapshot.states is not old.states:
+            self._note_changes(old, snapshot)
+        if old is not None:
+            self._note_hosts(old, snapshot, out)
+        self._add(unjudged, Cause(CauseKind.ENSEMBLE))
+        self._seen, self._out = snapshot, out
+        return snapshot
+
+    def _add(self, ensembles: Iterable[str], cause: Cause) -> None:
+        for one in ensembles:
+            known = self._due.get(one)
+            if known is None or _RANK.index(cause.kind) < _RANK.index(known.kind):
+                self._due[one] = cause
+            if one in self._read.referring:
+                for other in self._read.referring[one] - self._due.keys():
+                    self._due[other] = Cause(CauseKind.REFERENCE)
+
+    def _add_all(self, kind: CauseKind) -> None:
+        self._add(self.env.store.compliance.every_ensemble(), Cause(kind))
+
+    def _note_changes(self, old: Snapshot, new: Snapshot) -> None:
+        """Note the ensembles of consumers that came or went, and of those who look at them."""
+        found, records = differences(old, new), self.env.store.compliance
+        consumers, decisions = set(found.consumers), set(found.decisions)
+        if new.offered_by:
+            # Slices move with the server on which they are.
+            carried = [row for row, server in new.offered_by.items() if server in consumers]
+            _book(new, carried, consumers, decisions)
+        self._add(records.ensembles_of(consumers, decisions), Cause(CauseKind.MOVED))
+        for row in found.rows:
+            beside = {int(one.root[row]) for one in (old, new) if row < len(one.root)} | {row}
+            for one in beside & self._read.beside.keys():
+                self._add(list(self._read.beside[one]), Cause(CauseKind.NEIGHBOUR))
+        if found.providers:
+            there, decided = set[str](), set[str]()
+            for snapshot in (old, new):
+                _book(snapshot, _trees(snapshot, found.providers), there, decided)
+            self._add(records.ensembles_of(there, decided), Cause(CauseKind.HOST))
+            for other in self._read.fleet - self._due.keys():
+                self._later.setdefault(other, Cause(CauseKind.HOST))
+
+    def _note_hosts(self, old: Snapshot, new: Snapshot, out: NDArray[np.bool_]) -> None:
+        """Note the ensembles of everyone on hosts that went out of service or came back."""
+        size = max(len(out), len(self._out))
+        differing = _sized(out, size) != _sized(self._out, size)
+        rows = np.flatnonzero(differing).tolist()
+        if not rows:
+            return
+        consumers, decisions = set[str](), set[str]()
+        for snapshot in (old, new):
+            _book(snapshot, rows, consumers, decisions)
+        names = [new.names[row] for row in rows if row < len(new.names) and new.root[row] == row]
+        cause = Cause(CauseKind.HOST, hosts=tuple(names[:_NAMED_HOSTS]))
+        self._add(self.env.store.compliance.ensembles_of(consumers, decisions), cause)
+
+    # --- judging --------------------------------------------------------------------------
+
+    def _sweep(self, snapshot: Snapshot, now: float) -> None:
+        """Judge a batch of all ensembles, and report what only the sweep has found."""
+        if not self._sweeping:
+            self._sweeping = dict.fromkeys(self.env.store.compliance.every_ensemble(), FOUND)
+        missed = self._judge(_taken(self._sweeping), snapshot)
+        if missed:
+            _log.error(
+                "compliance: the sweep found %d violations begun or ended that no change had"
+                " announced; they are recorded now, and this is a fault of the service",
+                missed,
+            )
+            self.on_missed(missed)
+        if not self._sweeping:
+            self._next_sweep = now + self.env.limits.compliance_sweep / SECOND
+
+    def _judge(self, due: dict[str, Cause], snapshot: Snapshot) -> int:
+        """Judge ensembles and write what has changed; return the number of changed violations.
+
+        What another process has changed meanwhile is due again.
+        """
+        try:
+            return self._write(due, snapshot)
+        except (ConcurrentUpdate, NotFound):
+            if len(due) == 1:
+                # Another process wrote it: look again, when it has.
+                self._later.update(due)
+                return 0
+        return sum(self._judge({one: cause}, snapshot) for one, cause in due.items())
+
+    def _write(self, due: dict[str, Cause], snapshot: Snapshot) -> int:
+        store = self.env.store
+        stored = store.compliance.open_of(due)
+        found = store.compliance.ensembles_by_id(due)
+        changes: list[Change] = []
+        number = 0
+        for one, _ in found:
+            known = stored.get(one.id, ())
+            put = list(self._changes(one, snapshot, known, due[one.id]))
+            if put:
+                changes += (ExpectEnsemble(one.id, one.generation), *put)
+                number += len(put)
+        for gone in due.keys() - {one.id for one, _ in found}:
+            self._forget_settling(gone, ())
+            self._read.forget(gone)
+        judged = tuple((one.id, one.generation) for one, unjudged in found if unjudged)
+        if judged:
+            changes.append(MarkJudged(judged))
+        if changes:
+            store.commit(Changeset(tuple(changes)))
+        return number
+
+    def _changes(
+        self, ensemble: Ensemble, snapshot: Snapshot, stored: Sequence[Violation], cause: Cause
+    ) -> Iterator[PutViolation]:
+        """What is to be written of an ensemble's violations."""
+        found = judge(snapshot, ensemble)
+        self._read.note(ensemble, found)
+        now = self.env.store.now()
+        self._forget_settling(ensemble.id, [one.id for one in stored])
+        present = {one.key: one for one in self._violations(ensemble, found, cause)}
+        for old in stored:
+            new = present.pop(old.key, None)
+            if new is not None:
+                self._settling.pop(old.id, None)
+                if (new.type, new.amount, new.members, new.required) != (
+                    old.type,
+                    old.amount,
+                    old.members,
+                    old.required,
+                ):
+                    kept = replace(
+                        old,
+                        type=new.type,
+                        amount=new.amount,
+                        members=new.members,
+                        required=new.required,
+                        text=new.text,
+                    )
+                    worse = new.type != old.type and new.type == MemberCondition.LOST
+                    yield PutViolation(kept, old.generation, worse=worse)
+            elif self._is_over(ensemble, old):
+                ended = replace(old, until=max(now, old.since), ended_by=cause)
+                yield PutViolation(ended, old.generation)
+        for new in present.values():
+            yield PutViolation(replace(new, id=self.env.ids.uuid(), since=now), None)
+
+    def _is_over(self, ensemble: Ensemble, old: Violation) -> bool:
+        """Whether a violation that is not found any more has ended.
+
+        One that a host began ends only when it has not been found for a while, so that a host
+        that flaps makes one event and not one each time.
+        """
+        settle = self.env.limits.compliance_settle / SECOND
+        if old.cause.kind is not CauseKind.HOST or not settle:
+            return True
+        now = self.env.stopwatch()
+        _, until = self._settling.setdefault(old.id, (ensemble.id, now + settle))
+        if until > now:
+            return False
+        self._settling.pop(old.id, None)
+        return True
+
+    def _forget_settling(self, ensemble_id: str, stored: Collection[str]) -> None:
+        """Forget those that another process has ended."""
+        for id_, (ensemble, _) in list(self._settling.items()):
+            if ensemble == ensemble_id and id_ not in stored:
+                del self._settling[id_]
+
+    @staticmethod
+    def _violations(ensemble: Ensemble, found: Judgement, cause: Cause) -> Iterator[Violation]:
+        """What was found as records without id and time: one for each policy and member."""
+        servers = {one.name: one.server_id for one in ensemble.members}
+        by_policy: dict[str, list[PolicyViolation]] = {}
+        for one in found.violations:
+            by_policy.setdefault(one.policy, []).append(one)
+        types = {one.name: one.type for one in ensemble.policies}
+        for name, some in by_policy.items():
+            members = tuple(dict.fromkeys(member for one in some for member in one.members))
+            yield _record(
+                ensemble,
+                ensemble.project_id,
+                cause,
+                policy=name,
+                type=types[name],
+                required=some[0].required,
+                members=members,
+                amount=sum(one.amount for one in some),
+                text=joined_text(one.text for one in some),
+            )
+        for member in sorted(found.out_of_service):
+            server = servers[member]
+            yield _record(
+                ensemble,
+                ensemble.project_of(member.role),
+                cause,
+                policy=None,
+                type=MemberCondition.AT_RISK.value,
+                required=True,
+                members=(member,),
+                amount=1,
+                text=f"{member}: its host is out of service",
+                servers={} if server is None else {str(member): server},
+            )
+
+
+def _record(ensemble: Ensemble, project_id: str, cause: Cause, **fields: object) -> Violation:
+    return Violation(
+        id="",
+        ensemble_id=ensemble.id,
+        ensemble=ensemble.name,
+        project_id=project_id,
+        since=0,
+        cause=cause,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def _taken(queue: dict[str, Cause]) -> dict[str, Cause]:
+    """The first of a queue, taken out of it."""
+    some = list(islice(queue, AT_ONCE))
+    return {one: queue.pop(one) for one in some}
+
+
+def _book(
+    snapshot: Snapshot, rows: Iterable[int], consumers: set[str], decisions: set[str]
+) -> None:
+    """Add the consumers of bookings on these rows, and the decisions that they name."""
+    for row in rows:
+        state = snapshot.states[row] if row < len(snapshot.states) else None
+        for one in () if state is None else state.bookings:
+            consumers.add(one.consumer)
+            if one.decision is not None:
+                decisions.add(one.decision)
+
+
+def _trees(snapshot: Snapshot, rows: Iterable[int]) -> set[int]:
+    """The rows of the trees in which these are, and of what servers there offer."""
+    roots = {int(snapshot.root[row]) for row in rows if row < len(snapshot.root)}
+    return {one for root in roots if snapshot.alive[root] for one in snapshot.at_host(root)}
+
+
+def _sized(mask: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
+    found = np.zeros(size, dtype=np.bool_)
+    found[: len(mask)] = mask
+    return found

@@ -1,0 +1,245 @@
+"""Violations begin and end with what causes them, once, whoever watches."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from moorage.domain.changes import Changeset, PutTopology, PutTraits, PutViolation
+from moorage.domain.member_names import MemberName
+from moorage.domain.topology import Topology
+from moorage.testing.service import NINE, Service
+from moorage.usecases.compliance.monitor import ComplianceMonitor
+from moorage.usecases.compliance_ports import ViolationFilter
+from moorage.usecases.decide.member_places import locate_members
+from moorage.usecases.paging import Page
+
+DISABLED = "COMPUTE_STATUS_DISABLED"
+
+
+class Watched:
+    """A service whose ensembles are watched, with a stopwatch that the test sets."""
+
+    def __init__(self, service: Service, settle: int = 0) -> None:
+        limits = replace(service.env.limits, compliance_settle=settle)
+        self.service = service
+        self.seconds = 0.0
+        self.missed = 0
+        self.env = replace(service.env, limits=limits, stopwatch=lambda: self.seconds)
+        self.monitor = self.another()
+        self.look()
+
+    def another(self) -> ComplianceMonitor:
+        return ComplianceMonitor(self.env, self._count)
+
+    def _count(self, number: int) -> None:
+        self.missed += number
+
+    def look(self, monitor: ComplianceMonitor | None = None) -> None:
+        one = monitor or self.monitor
+        while one.run_round() or not one.idle:
+            pass
+
+    def told(self) -> list[tuple[str, object]]:
+        """The events of policies and members, in their order: type, and what it is about."""
+        self.look()
+        found = self.service.call("GET", "/events").json["events"]
+        return [
+            (one["type"], one["body"].get("policy") or one["body"]["member"])
+            for one in found
+            if one["type"].startswith(("policy.", "member."))
+        ]
+
+    def open(self) -> set[str]:
+        """The keys of the stored open violations."""
+        records = self.service.store.compliance.page(ViolationFilter(), Page())
+        return {one.key for one in records}
+
+    def disable(self, host: str, *, there: bool = True) -> None:
+        """Set or clear the trait of disabled compute hosts on a host, by its UUID."""
+        store = self.service.store
+        provider = store.provider(host)
+        traits = provider.traits | {DISABLED} if there else provider.traits - {DISABLED}
+        store.commit(Changeset((PutTraits(host, traits, provider.generation),)))
+
+
+@pytest.fixture
+def watched(service: Service) -> Watched:
+    return Watched(service)
+
+
+def made(service: Service, *policies: dict[str, Any], count: int = 3) -> dict[str, Any]:
+    body = {
+        "name": "app",
+        "members": [{"name": "db", "count": count, "resources": {"VCPU": 1}}],
+        "policies": list(policies),
+        "decide": {"hold": "PT10M"},
+    }
+    answer = service.call("POST", "/ensembles", {"ensemble": body})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json
+    return found
+
+
+HA = {"name": "ha", "type": "survive", "members": ["db"], "level": "rack", "keep": 2}
+APART = {"name": "apart", "type": "anti-affinity", "members": ["db"], "level": "rack"}
+
+
+def host_of(service: Service, found: dict[str, Any], member: str) -> str:
+    """The UUID of a member's host."""
+    ensemble = service.store.ensemble(found["ensemble"]["id"])
+    places = locate_members(service.store.snapshot(), ensemble).places
+    return places[MemberName.parse(member)].host
+
+
+def test_a_disabled_host_puts_its_member_at_risk_until_it_is_enabled(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, HA)
+    assert watched.told() == []
+    host = host_of(service, found, "db[1]")
+    watched.disable(host)
+    assert watched.told() == [("policy.violated", "ha"), ("member.at_risk", "db[1]")]
+    assert watched.open() == {"policy ha", "member db[1]"}
+    watched.disable(host, there=False)
+    assert watched.told()[2:] == [("policy.restored", "ha"), ("member.recovered", "db[1]")]
+    assert watched.open() == set()
+    ended = service.store.compliance.page(ViolationFilter(open=False), Page())
+    assert {one.key for one in ended} == {"policy ha", "member db[1]"}
+
+
+def test_a_host_out_of_service_ends_no_violation(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, count=2)
+    hosts = [host_of(service, found, f"db[{n}]") for n in (0, 1)]
+    path = f"/ensembles/{found['ensemble']['id']}/policies/same"
+    same = {"policy": {"type": "anti-affinity", "members": ["db"], "level": "zone"}}
+    assert service.call("PUT", path, same, headers={"If-Match": "*"}).status_code == 200
+    assert watched.told() == [("policy.violated", "same")]
+    for host in hosts:
+        watched.disable(host)
+    assert "policy.restored" not in {word for word, _ in watched.told()}
+
+
+def test_a_topology_change_that_breaks_a_policy_is_told_and_so_is_its_end(
+    watched: Watched,
+) -> None:
+    service = watched.service
+    made(service, APART)
+    watched.look()
+    store = service.store
+    before = store.snapshot().topology
+    racks = {(tree, host): "r1" for tree, host in before.attachments if tree == "location"}
+    flat = Topology(before.levels, before.domains, {**before.attachments, **racks})
+    store.commit(Changeset((PutTopology(flat),)))
+    assert watched.told() == [("policy.violated", "apart")]
+    (record,) = store.compliance.page(ViolationFilter(), Page())
+    assert record.cause.kind == "topology"
+    store.commit(Changeset((PutTopology(before),)))
+    assert watched.told()[1:] == [("policy.restored", "apart")]
+
+
+def test_a_level_that_disappears_breaks_the_policy_that_needs_it(watched: Watched) -> None:
+    service = watched.service
+    made(service, APART)
+    watched.look()
+    store = service.store
+    store.commit(Changeset((PutTopology(Topology.build({}, [], [])),)))
+    assert watched.told() == [("policy.violated", "apart")]
+    (record,) = store.compliance.page(ViolationFilter(), Page())
+    assert "cannot be judged" in record.text
+
+
+def test_a_host_that_flaps_makes_one_event(service: Service) -> None:
+    watched = Watched(service, settle=10_000_000)
+    found = made(service)
+    host = host_of(service, found, "db[0]")
+    for _ in range(10):
+        watched.disable(host)
+        watched.look()
+        watched.seconds += 3
+        watched.disable(host, there=False)
+        watched.look()
+        watched.seconds += 3
+    assert watched.told() == [("member.at_risk", "db[0]")]
+    watched.seconds += 11
+    assert watched.told() == [("member.at_risk", "db[0]"), ("member.recovered", "db[0]")]
+
+
+def test_what_happened_while_nobody_watched_is_judged_once(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, HA)
+    watched.look()
+    watched.disable(host_of(service, found, "db[1]"))
+    first, second = watched.another(), watched.another()
+    watched.look(first)
+    watched.look(second)
+    assert watched.told() == [("policy.violated", "ha"), ("member.at_risk", "db[1]")]
+
+
+def test_of_two_watchers_at_once_one_writes(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, HA)
+    other = watched.another()
+    watched.look(other)
+    watched.look()
+    watched.disable(host_of(service, found, "db[1]"))
+    commit = service.store.commit
+
+    def overtaken(changeset: Changeset) -> Any:
+        if any(isinstance(one, PutViolation) for one in changeset.changes):
+            watched.env.store.__dict__.pop("commit")
+            watched.look(other)
+        return commit(changeset)
+
+    watched.env.store.__dict__["commit"] = overtaken
+    watched.look()
+    assert watched.told() == [("policy.violated", "ha"), ("member.at_risk", "db[1]")]
+
+
+def test_the_sweep_reports_what_no_change_announced(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = watched.service
+    found = made(service, HA)
+    watched.look()
+    watched.disable(host_of(service, found, "db[1]"))
+    watched.monitor._seen = service.store.snapshot()
+    watched.monitor._out = watched.monitor._out & False
+    watched.look()
+    assert watched.open() == {"policy ha", "member db[1]"}, "the state of hosts is compared anew"
+    assert watched.missed == 0
+    (record, *_) = service.store.compliance.page(ViolationFilter(), Page())
+    ended = replace(record, until=NINE)
+    service.store.commit(Changeset((PutViolation(ended, record.generation),)))
+    watched.look()
+    assert watched.missed == 0
+    watched.seconds += 3_601
+    with caplog.at_level(logging.ERROR):
+        watched.look()
+    assert watched.missed == 1
+    assert "a fault of the service" in caplog.text
+    assert watched.open() == {"policy ha", "member db[1]"}
+
+
+def test_a_deleted_ensemble_takes_its_violations_with_it(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, HA)
+    watched.disable(host_of(service, found, "db[1]"))
+    watched.look()
+    assert watched.open()
+    path = f"/ensembles/{found['ensemble']['id']}"
+    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    watched.look()
+    assert watched.open() == set()
+
+
+def test_a_quiet_ledger_stays_as_it_is(watched: Watched) -> None:
+    made(watched.service, HA)
+    watched.look()
+    before = watched.service.store.snapshot().revision
+    watched.look()
+    watched.seconds += 3_601
+    watched.look()
+    assert watched.service.store.snapshot().revision == before
+    assert watched.missed == 0
