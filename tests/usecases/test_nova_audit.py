@@ -7,6 +7,7 @@ import pytest
 
 from moorage.domain.audit import Finding, FindingKind, NovaView
 from moorage.domain.changes import Changeset, PutTraits, ReplaceAllocations, UpdateProvider
+from moorage.domain.host_states import DISABLED_TRAIT
 from moorage.domain.nova_hosts import NovaHost
 from moorage.domain.period import HOUR, MINUTE
 from moorage.domain.servers import Server
@@ -14,7 +15,6 @@ from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.ledger.audit import audit
 from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
-from moorage.usecases.ledger.nova_audit import DISABLED
 
 FLEET = """
 fleet: f
@@ -109,7 +109,9 @@ def test_services_that_are_disabled_or_down(service: Service) -> None:
     off = NovaHost(name, enabled=False)
     assert kinds(found(service, hosts=(off,))) == [(FindingKind.UNMARKED, uuid)]
     provider = snapshot.state(used).provider
-    service.store.commit(Changeset((PutTraits(uuid, frozenset({DISABLED}), provider.generation),)))
+    service.store.commit(
+        Changeset((PutTraits(uuid, frozenset({DISABLED_TRAIT}), provider.generation),))
+    )
     assert found(service, hosts=(off,)) == []
     assert found(service, hosts=(NovaHost("elsewhere", enabled=False, up=False),)) == []
 

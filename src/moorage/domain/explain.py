@@ -3,14 +3,14 @@
 Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait:<TRAIT>`,
 `forbidden:<TRAIT>`, `aggregate`, `domain:<level>` (the host stands in no domain of a level a
 required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself),
-`disabled` (the host carries the trait COMPUTE_STATUS_DISABLED), `out-of-service` (a host that would
-be leased whole has no capacity for servers), `availability_zone` (the host is not in the zone a
-server asked for), `failed` (a build failed there), `devices:<group>` (no provider
-of the host, or shared with it, is what a port, volume or other group asks for; `devices:volume` and
-`devices:port` also of members of these kinds), `devices` (each of these can be had there, but not
-all for one member); of servers that offer slices `no-location` (the
-server is on no host), `away` (its host is planned to be away), `on-server` (the role names another
-one) and `unnamed-project` (it is another project's, and the role names neither that nor it).
+`disabled` (the host's compute service is disabled), `out-of-service` (the host is closed for
+another reason, such as having nothing left after what is reserved), `availability_zone` (the host
+is not in the zone a server asked for), `failed` (a build failed there), `devices:<group>` (no
+provider of the host, or shared with it, is what a port, volume or other group asks for;
+`devices:volume` and `devices:port` also of members of these kinds), `devices` (each of these can be
+had there, but not all for one member); of servers that offer slices `no-location` (the server is on
+no host), `away` (its host is planned to be away), `on-server` (the role names another one) and
+`unnamed-project` (it is another project's, and the role names neither that nor it).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _CLOSED_HOSTS: Final = MappingProxyType(
         "exclusive": "{} that other ensembles keep to themselves",
         "disabled": "disabled {}",
         "away": "servers on hosts that are planned to be away",
-        "out-of-service": "{} without capacity for servers",
+        "out-of-service": "{} that are out of service",
         "availability_zone": "{} outside the availability zone",
         "failed": "{} on which a build failed",
     }

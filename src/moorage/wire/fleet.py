@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.wire.fields import Amount, At, Link, Name, Names, Uuid
 from moorage.wire.flavors import FlavorBody
-from moorage.wire.hosts import Closing
+from moorage.wire.hosts import Closing, HostState
 
 MANY = 200_000
 """Entries of one list; a larger fleet is loaded in several calls."""
@@ -148,6 +148,7 @@ class Host(Struct, frozen=True):
     traits: list[str]
     shares: bool
     """Whether it is no host, but a store or pool that hosts take from."""
+    state: HostState
     closed: list[Closing]
 
 

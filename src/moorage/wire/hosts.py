@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from moorage.wire.fields import At, Link
 
+HostState: TypeAlias = Literal["open", "closed", "down"]
+"""`closed`: nothing new is placed there, what is there may still run; `down`: that does not run."""
+
 
 class Closing(Struct, frozen=True):
-    """Why a host is closed: `disabled`, `away`, `no inventory`; or `planned` to be away.
+    """Why a host is closed: `disabled`, `away`, and so on; or `planned` to be away.
 
     The times are those of its planned window.
     """
 
-    why: Literal["disabled", "away", "planned", "no inventory"]
+    why: Literal["disabled", "no capacity", "away", "planned", "no inventory"]
     start: At | None
     end: At | None
     capacity_window: str | None
@@ -30,8 +33,9 @@ class HostStatus(Struct, frozen=True):
     name: str
     domains: dict[str, str]
     shares: bool
+    state: HostState
     open: bool
-    """Whether members may be placed on it now."""
+    """Whether members may be placed on it now: its state is `open`."""
     closed: list[Closing]
     consumers: int
     """How many have live bookings on it."""

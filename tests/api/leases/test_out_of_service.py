@@ -121,7 +121,7 @@ def test_a_refusal_names_the_reason(door: Door) -> None:
     assert answer.status_code == 409
     found, _, _ = door.service.store.explanation(answer.json["explanation_id"])
     assert found.rejected["out-of-service"] == 1
-    assert "hosts without capacity for servers" in str(found.conflicts)
+    assert "hosts that are out of service" in str(found.conflicts)
 
 
 @pytest.mark.parametrize("running", [False, True])
@@ -156,9 +156,11 @@ def test_a_lease_on_it_moves_or_is_degraded_until_it_is_back(
     assert hosts(door, lease) == [other]
 
 
-def test_instances_are_judged_by_what_they_take(door: Door) -> None:
+def test_instances_are_not_placed_on_it(door: Door) -> None:
     door.offer("n1")
     puts(door, "n1", OUT["all memory reserved"])
+    assert not granted(door.lease("10:00", "12:00", instances(2, 8)))
+    puts(door, "n1", inventories())
     assert granted(door.lease("10:00", "12:00", instances(2, 8)))
 
 

@@ -116,6 +116,7 @@ class RevisionBuilder:
             fields |= self._classes()
             fields["preemptible"] = self._preemptible()
             fields["offered_by"] = self._offered_by()
+            fields["noted_hosts"] = self._noted_hosts()
             if self._structure_differs():
                 fields |= self._structure()
             fields["traits"] = self._traits()
@@ -185,6 +186,17 @@ class RevisionBuilder:
             return old
         merged = {**old, **now}
         return {row: consumer for row, consumer in merged.items() if consumer is not None}
+
+    def _noted_hosts(self) -> frozenset[int]:
+        """Hosts with planned absences; the old set if nothing changed."""
+        old = self.old.noted_hosts
+        now = {
+            row
+            for row, _, state in self._changes
+            if state is not None and state.down and state.provider.parent_uuid is None
+        }
+        changed = {row for row, _, _ in self._changes}
+        return old if old & changed == now else (old - changed) | now
 
     def _structure_differs(self) -> bool:
         for _, before, state in self._changes:

@@ -17,7 +17,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.reservables import takes_whole_host
 from moorage.usecases.decide.member_places import hosts_of
 from moorage.usecases.relocation.lease_health import (
-    servers_on_disabled_hosts,
+    servers_out_of_service,
     unplaced,
     without_place,
 )
@@ -76,7 +76,7 @@ def missing_roles(env: UseCaseEnvironment, lease: Lease) -> frozenset[str]:
         return frozenset()
     ensemble, snapshot = env.store.ensemble(lease.ensemble_id), env.store.snapshot()
     lost = set(without_place(snapshot, lease.decision_id) | unplaced(env.store, snapshot, lease))
-    for some in servers_on_disabled_hosts(snapshot).values():
+    for some in servers_out_of_service(snapshot).values():
         lost |= some
     return frozenset(
         one.name.role for one in ensemble.members if not lost.isdisjoint({one.uuid, one.server_id})

@@ -26,8 +26,8 @@ from moorage.domain.changes import (
 from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotFound
 from moorage.domain.providers import Inventory
 from moorage.domain.reservables import ADDRESS, WHOLE_HOST, Reservable, ReservableKind
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.claims.claim import zones_of
-from moorage.usecases.decide.closed_hosts import HYPERVISOR_CLASSES, unusable_providers
 from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ _LONGEST_NETWORK: Final = 36
 UNIT: Final = "blazar_"
 """Prefix of the name of a host's unit provider; Blazar uses the same."""
 _PRIVATE: Final = "private"
+_OF_HYPERVISORS: Final = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
+"""Classes of which a hypervisor has some, and a bare-metal node none."""
 BARE_METAL: Final = "ironic"
 """The hypervisor type of Ironic's nodes, as Nova names it."""
 OF_EVERY_HOST: Final = frozenset(
@@ -73,7 +75,7 @@ class OfferedHost:
     """Resource class -> units without allocation ratio, less the reserved ones."""
     zone: str | None
     usable: bool
-    """Whether leases may be granted on it: it is neither disabled nor out of service."""
+    """Whether leases may be granted on it: it is in service, or will be at a known time."""
 
     @property
     def properties(self) -> Mapping[str, object]:
@@ -101,17 +103,17 @@ class OfferedHost:
         Or it has inventories, but nothing that a hypervisor has.
         """
         nameless = self.reservable.name == self.root
-        return nameless or (bool(self.totals) and HYPERVISOR_CLASSES.isdisjoint(self.totals))
+        return nameless or (bool(self.totals) and _OF_HYPERVISORS.isdisjoint(self.totals))
 
 
 def offered_hosts(store: Store, snapshot: Snapshot) -> Sequence[OfferedHost]:
     """All offered hosts that exist, in the order in which they were offered."""
     found = []
-    unusable = unusable_providers(snapshot)
+    closed = host_states(snapshot).lasting
     for one in store.reservables(ReservableKind.HOST):
         row = None if one.provider is None else snapshot.row_of.get(one.provider)
         if row is not None:
-            usable = not bool(unusable[row])
+            usable = not bool(closed[row])
             found.append(described_host(snapshot, one, int(snapshot.root[row]), usable=usable))
     return found
 

@@ -17,7 +17,7 @@ from moorage.domain.nova.server_request import each_required
 from moorage.domain.period import DAY, Period, format_instant, from_now_on
 from moorage.domain.topology import HOST, Level, unknown_level
 from moorage.engine.capacity.capacity_over_time import hosts_where, sharing_roots_of
-from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.shared.limits import too_long
 from moorage.usecases.shared.role_resolution import known_flavor, names_for
 
@@ -156,18 +156,16 @@ def size_of(env: UseCaseEnvironment, caller: Caller, scope: Scope) -> MemberSize
 
 
 def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: MemberSize) -> Bools:
-    """[P] The hosts of the query: in its domain, with its traits, and not disabled.
+    """[P] The hosts of the query: in its domain, with its traits, and not closed.
+
+    A host that is away counts: its capacity says when.
 
     Raises:
         UnknownName: there is no such domain, or the caller may not name it.
     """
     within = None if scope.zone is None else _domain(snapshot, caller, scope.zone)
-    return hosts_where(
-        snapshot,
-        required=size.required,
-        forbidden=size.forbidden | {DISABLED_TRAIT},
-        within=within,
-    )
+    found = hosts_where(snapshot, required=size.required, forbidden=size.forbidden, within=within)
+    return found & ~host_states(snapshot).lasting
 
 
 def parts_by(

@@ -20,8 +20,8 @@ from moorage.domain.requests import Objective
 from moorage.engine.joint.build import policy_view_of, row_of_host
 from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.engine.joint.terrain import cut_terrain
+from moorage.engine.state.host_states import host_states
 from moorage.policies.levels import members_text
-from moorage.usecases.decide.closed_hosts import on_disabled_host
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for
 
@@ -101,7 +101,7 @@ def judge(snapshot: Snapshot, ensemble: Ensemble, phases: frozenset[Phase] = STA
         request = replace(request, policies=left)
     view = policy_view_of(request, terrain)
     placement = Placement(view, _rows(request, terrain))
-    off = on_disabled_host(snapshot)
+    off = ~host_states(snapshot).in_service
     lost = frozenset(name for name, row in hosts.items() if off[row])
     found = [*dangling_references(ensemble), *unjudged]
     for rule in rules:

@@ -25,8 +25,8 @@ from moorage.domain.errors import ConcurrentUpdate, NotFound
 from moorage.domain.period import SECOND
 from moorage.domain.violations import FOUND, Cause, CauseKind, MemberCondition, Violation
 from moorage.engine.state.differences import differences
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.compliance.judgement import joined_text, judge
-from moorage.usecases.decide.closed_hosts import on_disabled_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -140,7 +140,7 @@ class ComplianceMonitor:
         # Read first: an ensemble that is written later is found in the next round.
         unjudged = store.compliance.unjudged(AT_ONCE)
         snapshot = store.snapshot()
-        out = on_disabled_host(snapshot)
+        out = ~host_states(snapshot).in_service
         if old is None:
             self._add_all(CauseKind.FOUND)
             self._next_sweep = self.env.stopwatch() + self.env.limits.compliance_sweep / SECOND

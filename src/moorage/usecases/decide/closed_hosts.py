@@ -2,9 +2,8 @@
 
 - Disabled: Nova's own queries leave out disabled compute hosts by a forbidden trait; joint
   decisions do the same.
-- Out of service, for members that take a host whole: its unit may be free, but the host has no
-  capacity for servers, as a bare-metal node has none whose only unit is reserved.
-- Away: what servers offer whose host is planned to be away.
+- Out of service: closed for another reason that has no known end (see `engine.state.host_states`).
+- Away: what servers offer whose host is planned to be away. What hosts have is not there then.
 - Exclusive to others: a required `exclusive` policy must also hold against members that are placed
   later. Every joint decision therefore leaves out the domains of placed exclusive members to which
   its own members are foreign.
@@ -18,17 +17,17 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.ensembles import KEEPING, edges
+from moorage.domain.host_states import ClosingReason
 from moorage.domain.placement import Occupant
-from moorage.domain.reservables import WHOLE_HOST, takes_whole_host
 from moorage.domain.topology import Level
 from moorage.engine.joint.host_filters import closed_to_role
+from moorage.engine.state.host_states import host_states
 from moorage.policies.exclusive import Exclusive
 from moorage.policies.registry import parse
 from moorage.usecases.decide.member_places import hosts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
@@ -38,18 +37,12 @@ if TYPE_CHECKING:
 
     Bools: TypeAlias = NDArray[np.bool_]
 
-DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
-"""The trait by which Nova marks the provider of a host whose compute service is disabled."""
 DISABLED: Final = "disabled"
-"""Reason id of disabled hosts."""
+"""Reason id of hosts whose compute service is disabled."""
+OUT_OF_SERVICE: Final = "out-of-service"
+"""Reason id of hosts that are closed for any other reason, whose end is not known."""
 AWAY: Final = "away"
 """Reason id of servers on hosts that are planned to be away; such hosts have no capacity."""
-OUT_OF_SERVICE: Final = "out-of-service"
-"""Reason id of hosts that have no capacity for servers, for members that take a host whole."""
-_PROCESSORS: Final = frozenset({"VCPU", "PCPU"})
-_MEMORY: Final = frozenset({"MEMORY_MB"})
-HYPERVISOR_CLASSES: Final = _PROCESSORS | _MEMORY | {"DISK_GB"}
-"""Classes of which a hypervisor has some, and a bare-metal node none."""
 EXCLUSIVE: Final = "exclusive"
 """Reason id of hosts that are exclusive to others."""
 
@@ -61,30 +54,17 @@ def closed_hosts(
 
     For `exclusive` see `exclusive_hosts`; `period` is when the members are placed there.
     """
-    kept = exclusive_hosts(exclusive, snapshot, newcomer, period)
-    whole = [role.name for role in newcomer.roles if takes_whole_host(role)]
-    unusable = _uuids(snapshot, hosts_out_of_service(snapshot)) if whole else frozenset[str]()
+    states = host_states(snapshot)
+    disabled = states.closed.get(ClosingReason.DISABLED)
+    marked = np.zeros_like(states.lasting) if disabled is None else snapshot.located(disabled)
     return MappingProxyType(
         {
-            **kept,
-            DISABLED: disabled_hosts(snapshot),
+            **exclusive_hosts(exclusive, snapshot, newcomer, period),
+            DISABLED: _roots(snapshot, marked),
+            OUT_OF_SERVICE: _roots(snapshot, states.lasting & ~marked),
             AWAY: servers_away(snapshot, period),
-            **{closed_to_role(role, OUT_OF_SERVICE): unusable for role in whole},
         }
     )
-
-
-def disabled_hosts(snapshot: Snapshot) -> frozenset[str]:
-    """UUIDs of the hosts that are disabled, and of what servers there offer."""
-    return _uuids(snapshot, on_disabled_host(snapshot))
-
-
-def on_disabled_host(snapshot: Snapshot) -> Bools:
-    """[P] providers whose location is a disabled host."""
-    marked = snapshot.traits.get(DISABLED_TRAIT)
-    if marked is None:
-        return np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    return snapshot.located(marked) & snapshot.alive
 
 
 def servers_away(snapshot: Snapshot, period: Period) -> frozenset[str]:
@@ -101,60 +81,8 @@ def servers_away(snapshot: Snapshot, period: Period) -> frozenset[str]:
     )
 
 
-def hosts_out_of_service(snapshot: Snapshot) -> Bools:
-    """[P] roots with a unit for leases of whole hosts, and without capacity for any server.
-
-    A host has such capacity if its tree has some processors left after the reserved ones, and some
-    memory if it has any. A host whose tree has nothing of what servers on hypervisors take, such as
-    a bare-metal node, is judged by its own inventories: one of them has capacity.
-    """
-    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    units = snapshot.classes.get(WHOLE_HOST)
-    if units is None:
-        return found
-    hypervisors, memory = (_having(snapshot, one) for one in (HYPERVISOR_CLASSES, _MEMORY))
-    lacking = (hypervisors & ~_usable(snapshot, _PROCESSORS)) | (
-        memory & ~_usable(snapshot, _MEMORY)
-    )
-    every = snapshot.classes.keys() - {WHOLE_HOST}
-    lacking |= ~(hypervisors | _usable(snapshot, every, nested=False))
-    roots = snapshot.root[units.rows]
-    found[roots] = lacking[roots]
-    return found
-
-
-def unusable_providers(snapshot: Snapshot) -> Bools:
-    """[P] providers whose places cannot be used now, whatever their capacity.
-
-    Those of disabled hosts, and the units of hosts that are out of service.
-    """
-    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    units = snapshot.classes.get(WHOLE_HOST)
-    if units is not None:
-        found[units.rows] = hosts_out_of_service(snapshot)[snapshot.root[units.rows]]
-    return (found & snapshot.alive) | on_disabled_host(snapshot)
-
-
-def _having(snapshot: Snapshot, names: frozenset[str]) -> Bools:
-    """[P] roots in whose tree a provider has an inventory of any of these classes."""
-    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    for name in names & snapshot.classes.keys():
-        found[snapshot.root[snapshot.classes[name].rows]] = True
-    return found
-
-
-def _usable(snapshot: Snapshot, names: AbstractSet[str], *, nested: bool = True) -> Bools:
-    """[P] roots in whose tree, or if not `nested` which themselves, can give some of a class."""
-    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    for name in names & snapshot.classes.keys():
-        columns = snapshot.classes[name]
-        rows = columns.rows[columns.capacity >= np.maximum(columns.min_unit, 1)]
-        found[snapshot.root[rows] if nested else rows] = True
-    return found
-
-
-def _uuids(snapshot: Snapshot, marked: Bools) -> frozenset[str]:
-    """UUIDs of the marked root providers."""
+def _roots(snapshot: Snapshot, marked: Bools) -> frozenset[str]:
+    """UUIDs of the root providers, server providers too, that are marked in [P]."""
     roots = snapshot.roots
     return frozenset(snapshot.uuids[row] for row in roots[marked[roots]].tolist())
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.errors import NotFound
+from moorage.domain.host_states import HostState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.resources import total
-from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
+from moorage.engine.state.host_states import closings, host_states
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.host_labels import domains_of
 from moorage.usecases.shared.lookup import every_record
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.consumers import Consumer
+    from moorage.domain.host_states import Closing
     from moorage.domain.period import Instant
     from moorage.domain.resources import Amounts
     from moorage.domain.topology import Level
@@ -56,7 +57,9 @@ class HostView:
     traits: tuple[str, ...]
     shares: bool = False
     """Whether it is no host, but a sharing provider or pool that hosts use."""
+    state: HostState = HostState.OPEN
     closed: tuple[Closing, ...] = ()
+    """Why it is not open, or will not be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ class FleetView:
             resources=self._fills.get(row, {}),
             traits=tuple(sorted(traits)),
             shares=SHARING_TRAIT in traits,
-            closed=tuple(closings(snapshot, row, self._windows)),
+            state=host_states(snapshot).state(row),
+            closed=tuple(host_closings(snapshot, row, self._windows)),
         )
 
 
@@ -125,35 +129,6 @@ def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
     return found
 
 
-class ClosingReason(StrEnum):
-    """Reasons why no member is placed on a host."""
-
-    DISABLED = "disabled"
-    """Nova's compute service there is disabled or down; see `DISABLED_TRAIT`."""
-    AWAY = "away"
-    """A capacity window has begun."""
-    PLANNED = "planned"
-    """A capacity window begins later; members may stay until then."""
-    EMPTY = "no inventory"
-    """No provider in its tree has an inventory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """A reason why a host is closed, with its period where that is known."""
-
-    why: ClosingReason
-    start: Instant | None = None
-    end: Instant | None = None
-    """The end; None if it is not known."""
-    capacity_window: str | None = None
-    """The id of the capacity window."""
-    kind: str | None = None
-    """The window's kind: maintenance, decommission or delivery."""
-    reason: str = ""
-    """The reason that the operator gave for the window."""
-
-
 @dataclass(frozen=True, slots=True)
 class HostStatus:
     """A root provider: a host, or a provider that hosts share."""
@@ -163,7 +138,9 @@ class HostStatus:
     domains: Mapping[Level, str]
     shares: bool
     """Whether it is no host, but a sharing provider or pool that hosts use."""
+    state: HostState
     closed: tuple[Closing, ...]
+    """Why it is not open, or will not be."""
     consumers: int
     """The number of consumers with live bookings in its tree."""
     until: Instant | None
@@ -171,8 +148,8 @@ class HostStatus:
 
     @property
     def open(self) -> bool:
-        """Whether members may be placed on the host now."""
-        return all(one.why is ClosingReason.PLANNED for one in self.closed)
+        """Whether the host is in service: members may be placed on it now."""
+        return self.state is HostState.OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,19 +210,25 @@ def windows_by_host(store: Store, now: Instant) -> Mapping[str, Sequence[Capacit
     return {host: sorted(some, key=lambda one: one.period.start) for host, some in found.items()}
 
 
-def closings(
+def host_closings(
     snapshot: Snapshot, row: int, windows: Mapping[str, Sequence[CapacityWindow]]
 ) -> Iterator[Closing]:
-    """The reasons why a host is closed to new members, now or later."""
-    if DISABLED_TRAIT in snapshot.traits_of(row):
-        yield Closing(ClosingReason.DISABLED)
-    for one in windows.get(snapshot.uuids[row], ()):
-        begun = one.period.covers(snapshot.taken_at)
-        end = None if one.period.end == FOREVER else one.period.end
-        why = ClosingReason.AWAY if begun else ClosingReason.PLANNED
-        yield Closing(why, one.period.start, end, one.id, one.kind.value, one.reason)
-    if not any(snapshot.state(below).provider.inventories for below in _tree(snapshot, row)):
-        yield Closing(ClosingReason.EMPTY)
+    """The reasons why a host is closed, now or later, with what is recorded of its windows."""
+    recorded = list(windows.get(snapshot.uuids[row], ()))
+    for closing in closings(snapshot, row):
+        found = next((one for one in recorded if _is_of(closing, one)), None)
+        if found is None:
+            yield closing
+        else:
+            recorded.remove(found)
+            yield replace(
+                closing, capacity_window=found.id, kind=found.kind.value, reason=found.reason
+            )
+
+
+def _is_of(closing: Closing, window: CapacityWindow) -> bool:
+    end = FOREVER if closing.end is None else closing.end
+    return (closing.start, end) == (window.period.start, window.period.end)
 
 
 def _tree(snapshot: Snapshot, row: int) -> list[int]:
@@ -277,7 +260,8 @@ def _status(
         name=snapshot.names[row],
         domains=domains_of(snapshot, row),
         shares=SHARING_TRAIT in snapshot.traits_of(row),
-        closed=tuple(closings(snapshot, row, windows)),
+        state=host_states(snapshot).state(row),
+        closed=tuple(host_closings(snapshot, row, windows)),
         consumers=len({one.consumer for one in booked}),
         until=max((one.occupies_until(now) for one in booked), default=None),
     )

@@ -9,6 +9,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.content import AllocationSet
 from moorage.domain.decisions import ClaimState
 from moorage.domain.ensembles import OF_NOVA
+from moorage.domain.host_states import DISABLED_TRAIT
 from moorage.domain.period import MINUTE, format_instant
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.servers import SERVER_TYPES
@@ -33,8 +34,6 @@ GRACE: Final = 10 * MINUTE
 """A consumer younger than this when servers were listed may be a server that is not listed yet."""
 COMPUTE: Final = "COMPUTE_NODE"
 """The trait that Nova has given its hosts since Train."""
-DISABLED: Final = "COMPUTE_STATUS_DISABLED"
-"""The trait by which Nova keeps servers from a host."""
 _OF_HOSTS: Final = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 
@@ -183,8 +182,8 @@ def compare_services(nova: NovaView, snapshot: Snapshot) -> Iterator[Finding]:
         if row is None:
             continue
         uuid = snapshot.uuids[row]
-        if not host.enabled and DISABLED not in snapshot.traits_of(row):
-            told = f"{host.name}: its compute service is disabled, but it lacks {DISABLED}"
+        if not host.enabled and DISABLED_TRAIT not in snapshot.traits_of(row):
+            told = f"{host.name}: its compute service is disabled, but it lacks {DISABLED_TRAIT}"
             yield Finding(FindingKind.UNMARKED, uuid, told)
         waiting = {
             one.consumer

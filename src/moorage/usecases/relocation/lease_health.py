@@ -1,15 +1,15 @@
 """Detection and recording of leases with missing places, found from the hosts' bookings.
 
-An unclaimed place is missing while its host is disabled, while it is a whole host that is out of
-service, or while its inventories have no room for it because capacity was lost or a server is
-overrun. If several leases hold places in the remaining capacity, those of the highest priority keep
-theirs, among equals the oldest bookings.
+An unclaimed place is missing while its host is closed and no end of that is known (see
+`engine.state.host_states`), or while its inventories have no room for it because capacity was lost
+or a server is overrun. If several leases hold places in the remaining capacity, those of the
+highest priority keep theirs, among equals the oldest bookings.
 `members_without_place` returns the members concerned, for `repair`; `write_health` records the
 number of missing ones.
 
-A server of a lease is missing too while its host is disabled, be the host drained or failed.
+A server of a lease is missing too while its host is not in service, be the host drained or failed.
 Moorage never moves it; it is no longer missing once its allocations are elsewhere or the host is
-enabled.
+in service again.
 
 A place without bookings is missing too: its host was removed, or capacity that a server gave up was
 taken by others. The change that takes it also writes the lease as degraded; see `unplaced`.
@@ -32,8 +32,8 @@ from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
+from moorage.engine.state.host_states import host_states
 from moorage.engine.state.overlay import first_shortage
-from moorage.usecases.decide.closed_hosts import on_disabled_host, unusable_providers
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.effects import notifications
 from moorage.usecases.shared.lookup import every_record, if_stored, lease_of_decision
@@ -69,7 +69,7 @@ def members_without_place(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
         Decision -> consumers (UUIDs of members) with a reserved booking that cannot be kept.
     """
     found: dict[str, set[str]] = defaultdict(set)
-    unusable = unusable_providers(snapshot)
+    unusable = host_states(snapshot).lasting
     for row in _suspects(snapshot, unusable):
         state = snapshot.state(row)
         reserved = [one for one in snapshot.bookings_of(row) if _kept_for_a_lease(one)]
@@ -81,15 +81,15 @@ def members_without_place(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
     return {decision: frozenset(members) for decision, members in found.items()}
 
 
-def servers_on_disabled_hosts(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
-    """Servers of leases on disabled hosts, by the decision whose place they took.
+def servers_out_of_service(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+    """Servers of leases on hosts that are not in service, by the decision whose place they took.
 
     Returns:
         Decision -> consumers with a claimed place: servers, and members whose server is being
         built. It includes ensembles with an end and without a lease.
     """
     found: dict[str, set[str]] = defaultdict(set)
-    for row in np.flatnonzero(on_disabled_host(snapshot)).tolist():
+    for row in np.flatnonzero(~host_states(snapshot).in_service & snapshot.alive).tolist():
         for one in snapshot.bookings_of(row):
             # The booking of a claimed place of a lease has an end.
             if one.decision is not None and one.state in _TAKEN and not one.period.open_ended:
@@ -138,7 +138,7 @@ def members_in_grace(
     """
     members: set[str] = set()
     over = FOREVER
-    unusable = unusable_providers(snapshot)
+    unusable = host_states(snapshot).lasting
     for row in _suspects(snapshot, unusable):
         if unusable[row]:
             continue
@@ -188,7 +188,7 @@ class UnhealthyLease:
     members: frozenset[str] = frozenset()
     """UUIDs of members whose unclaimed places are missing."""
     servers: frozenset[str] = frozenset()
-    """Consumers with claimed places; see `servers_on_disabled_hosts`."""
+    """Consumers with claimed places; see `servers_out_of_service`."""
     priority: int = 0
     start: Instant = 0
 
@@ -211,7 +211,7 @@ def unhealthy_leases(
         lease = _open_lease(store, decision_id)
         if lease is not None and lease.decision_id == decision_id:
             found[lease.id] = replace(_of(lease), members=members)
-    for decision_id, servers in servers_on_disabled_hosts(snapshot).items():
+    for decision_id, servers in servers_out_of_service(snapshot).items():
         # A changed lease has another decision, but its older servers keep the old one.
         lease = _open_lease(store, decision_id)
         if lease is not None:

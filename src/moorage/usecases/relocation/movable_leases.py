@@ -17,7 +17,7 @@ from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.changes import EndBookings, ExpectLease, PutBookings, PutDecision
 from moorage.domain.decisions import DecisionState
 from moorage.domain.period import FOREVER, Period
-from moorage.usecases.decide.closed_hosts import disabled_hosts
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.search_result import Concession
 from moorage.usecases.decide.writes import member_consumer
@@ -197,7 +197,8 @@ def movable(store: Store, snapshot: Snapshot, decision_id: str) -> PendingLease 
     member_places = found.member_places
     if any(member_places.of(name) is not MemberStatus.HELD for name in found.decision.places):
         return None
-    if disabled_hosts(snapshot) & {place.host for place in member_places.places.values()}:
-        # A lease on a disabled host needs other places itself, and must not make this request fail.
+    closed = host_states(snapshot).lasting
+    if any(closed[snapshot.row_of[place.host]] for place in member_places.places.values()):
+        # A lease on a closed host needs other places itself, and must not make this request fail.
         return None
     return found

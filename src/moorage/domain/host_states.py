@@ -1,0 +1,95 @@
+"""The state of a host, and the closings that it follows from.
+
+A host is *in service* while its state is open. Where several closings hold, the state is the most
+severe of theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.period import Instant
+
+DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
+"""The trait by which Nova marks the provider of a host whose compute service is disabled."""
+
+
+class HostState(StrEnum):
+    """Whether members may be placed on a host, and whether those that are there run."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    """Nothing new is placed there; what is there may still run."""
+    DOWN = "down"
+    """What is there does not run."""
+
+    @property
+    def severity(self) -> int:
+        """0 for open; the state of a host is the one with the highest."""
+        return _SEVERITY[self]
+
+
+SEVERITIES: Final = (HostState.OPEN, HostState.CLOSED, HostState.DOWN)
+"""States by their severity."""
+_SEVERITY: Final[Mapping[HostState, int]] = {one: n for n, one in enumerate(SEVERITIES)}
+
+
+class ClosingReason(StrEnum):
+    """Reasons why a host is not open, or will not be."""
+
+    DISABLED = "disabled"
+    """Nova's compute service there is disabled; see `DISABLED_TRAIT`."""
+    SPENT = "no capacity"
+    """It has inventories, and nothing left of what servers take there after `reserved`."""
+    AWAY = "away"
+    """A capacity window has begun."""
+    PLANNED = "planned"
+    """A capacity window begins later; the host is open until then."""
+    EMPTY = "no inventory"
+    """No provider in its tree has an inventory."""
+
+    @property
+    def state(self) -> HostState:
+        """The state of a host with this reason alone."""
+        return _STATES[self]
+
+
+_STATES: Final[Mapping[ClosingReason, HostState]] = MappingProxyType(
+    {
+        ClosingReason.DISABLED: HostState.CLOSED,
+        ClosingReason.SPENT: HostState.CLOSED,
+        ClosingReason.AWAY: HostState.DOWN,
+        ClosingReason.PLANNED: HostState.OPEN,
+        ClosingReason.EMPTY: HostState.DOWN,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A reason why a host is closed, with its period where that is known."""
+
+    why: ClosingReason
+    start: Instant | None = None
+    end: Instant | None = None
+    """The end; None if it is not known."""
+    capacity_window: str | None = None
+    """The id of the capacity window."""
+    kind: str | None = None
+    """The window's kind: maintenance, decommission or delivery."""
+    reason: str = ""
+    """The reason that an operator gave."""
+
+
+def state_of(closings: tuple[Closing, ...]) -> HostState:
+    """The state of a host with these closings."""
+    return max((one.why.state for one in closings), key=_SEVERITY.__getitem__, default=_OPEN)
+
+
+_OPEN: Final = HostState.OPEN
