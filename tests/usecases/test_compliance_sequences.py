@@ -74,7 +74,7 @@ class World:
 
     def host(self) -> str:
         snapshot = self.service.store.snapshot()
-        return snapshot.uuids[self.random.choice(snapshot.hosts.tolist())]
+        return str(snapshot.uuids[self.random.choice(snapshot.hosts.tolist())])
 
     # --- what happens -----------------------------------------------------------------------
 

@@ -23,6 +23,8 @@ class RecordKind(StrEnum):
     """Decisions that others have replaced, or whose ensemble is gone, with their claims."""
     EFFECT = "effect"
     """Effects that were carried out or given up, of leases and servers that are gone."""
+    VIOLATION = "violation"
+    """Violations that have ended, of ensembles that are there still."""
     WINDOW = "capacity window"
     """Capacity windows that are over."""
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, func, or_, select, text, true
 
-from moorage.domain.period import FOREVER
 from moorage.store.database.statements import chunks
 from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.leases import OF_AN_OFFER
@@ -28,16 +27,16 @@ _v, _e, _d = tables.violations.c, tables.ensembles.c, tables.decisions.c
 _s = tables.member_servers.c
 _SOME: Final[Any] = bindparam("some", expanding=True)
 _OPEN: Final = (
-    select(_v.body).where(_v.ensemble_id.in_(_SOME), _v.until == FOREVER).order_by(_v.number)
+    select(_v.body).where(_v.ensemble_id.in_(_SOME), _v.ended_at.is_(None)).order_by(_v.number)
 )
 _BROKEN: Final = (
     select(_v.ensemble_id, func.count().label("number"))
-    .where(_v.ensemble_id.in_(_SOME), _v.until == FOREVER, _v.required == true())
+    .where(_v.ensemble_id.in_(_SOME), _v.ended_at.is_(None), _v.required == true())
     .group_by(_v.ensemble_id)
 )
 _COUNTS: Final = (
     select(_v.type, _v.required, func.count().label("number"))
-    .where(_v.until == FOREVER)
+    .where(_v.ended_at.is_(None))
     .group_by(_v.type, _v.required)
 )
 _UNJUDGED: Final = (
@@ -68,9 +67,9 @@ class ComplianceStore(EnsembleQueries):
         if wanted.required is not None:
             query = query.where(_v.required == wanted.required)
         if wanted.open is not None:
-            query = query.where(_v.until == FOREVER if wanted.open else _v.until < FOREVER)
+            query = query.where(_v.ended_at.is_(None) if wanted.open else _v.ended_at.is_not(None))
         if wanted.since is not None:
-            query = query.where(or_(_v.until == FOREVER, _v.until > wanted.since))
+            query = query.where(or_(_v.ended_at.is_(None), _v.ended_at > wanted.since))
         rows = self._backend.read(
             lambda connection: page_of(
                 connection, tables.violations, query, page, newest_first=True

@@ -52,6 +52,7 @@ _OF_LEASES: Final = (
 _OF_DECISIONS: Final = (_of(tables.claims.c.decision_id), _of(tables.decisions.c.id))
 _OF_ENTRIES: Final = (_of(tables.waitlist.c.id),)
 _OF_EFFECTS: Final = (_of(tables.effects.c.id),)
+_OF_VIOLATIONS: Final = (_of(tables.violations.c.id),)
 _OF_THE_SERIES: Final = (_of(tables.series.c.id),)
 
 
@@ -102,6 +103,10 @@ def _effects(batch: Batch, ids: Sequence[str], _: Instant) -> None:
     _rows(batch, ids, _OF_EFFECTS)
 
 
+def _violations(batch: Batch, ids: Sequence[str], _: Instant) -> None:
+    _rows(batch, ids, _OF_VIOLATIONS)
+
+
 def _windows(batch: Batch, ids: Sequence[str], _: Instant) -> None:
     for one in ids:
         drop_window(batch, DropCapacityWindow(one))
@@ -121,6 +126,7 @@ _DELETE: Final[Mapping[RecordKind, Callable[[Batch, Sequence[str], Instant], Non
             RecordKind.ENTRY: _entries,
             RecordKind.DECISION: _decisions,
             RecordKind.EFFECT: _effects,
+            RecordKind.VIOLATION: _violations,
             RecordKind.WINDOW: _windows,
         }
     )

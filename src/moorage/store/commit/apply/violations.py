@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _v, _e = tables.violations.c, tables.ensembles.c
 _VIOLATION: Final = Kind.of("violation", _v.generation)
 _OPEN: Final = select(_v.id).where(
-    _v.ensemble_id == OF, _v.subject == bindparam("subject_is"), _v.until == bindparam("never")
+    _v.ensemble_id == OF, _v.subject == bindparam("subject_is"), _v.ended_at.is_(None)
 )
 _THERE: Final = select(_e.id).where(_e.id == OF)
 _JUDGED: Final = (
@@ -39,7 +39,7 @@ def put_violation(batch: Batch, change: PutViolation) -> None:
     if change.generation is None:
         if connection.scalars(_THERE, {"of": one.ensemble_id}).first() is None:
             raise NotFound("ensemble", one.ensemble_id)
-        asked = {"of": one.ensemble_id, "subject_is": one.key, "never": one.until}
+        asked = {"of": one.ensemble_id, "subject_is": one.key}
         if connection.scalars(_OPEN, asked).first() is not None:
             raise ConcurrentUpdate(
                 f"ensemble {one.ensemble_id} has an open violation of {one.key}",
@@ -52,7 +52,7 @@ def put_violation(batch: Batch, change: PutViolation) -> None:
         "type": one.type,
         "required": one.required,
         "since": one.since,
-        "until": one.until,
+        "ended_at": None if one.open else one.until,
         "generation": one.generation,
         "body": stored_bodies.VIOLATION.encode(one),
     }

@@ -216,10 +216,11 @@ violations = Table(
     Column("type", text_column(64), nullable=False),
     Column("required", Boolean, nullable=False),
     Column("since", BigInteger, nullable=False),
-    Column("until", BigInteger, nullable=False, index=True),
+    Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
     Column("generation", BigInteger, nullable=False),
     Column("body", LONG, nullable=False),
-    Index(None, "ensemble_id", "until"),
+    Index(None, "ensemble_id", "ended_at"),
+    partial_index("ended_at", "ended_at IS NOT NULL", "ix_violations_over"),
     comment="Broken policies of ensembles and members out of service, while it lasts and after.",
 )
 

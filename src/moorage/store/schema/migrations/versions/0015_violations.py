@@ -18,6 +18,7 @@ depends_on = None
 
 _LONG: Final = sa.Text().with_variant(LONGTEXT(), "mysql")
 _UNJUDGED: Final = sa.text("unjudged = true")
+_OVER: Final = sa.text("ended_at IS NOT NULL")
 
 
 def upgrade() -> None:
@@ -32,7 +33,7 @@ def upgrade() -> None:
         sa.Column("type", text_column(64), nullable=False),
         sa.Column("required", sa.Boolean(), nullable=False),
         sa.Column("since", sa.BigInteger(), nullable=False),
-        sa.Column("until", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at", sa.BigInteger(), comment="When it was over; NULL while it is not."),
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("body", _LONG, nullable=False),
         sa.PrimaryKeyConstraint("number", name=op.f("pk_violations")),
@@ -41,9 +42,16 @@ def upgrade() -> None:
             "Broken policies of ensembles and members out of service, while it lasts and after."
         ),
     )
-    for columns in (["project_id"], ["until"], ["ensemble_id", "until"]):
+    for columns in (["project_id"], ["ensemble_id", "ended_at"]):
         name = op.f(f"ix_violations_{'_'.join(columns)}")
         op.create_index(name, "violations", columns)
+    op.create_index(
+        op.f("ix_violations_over"),
+        "violations",
+        ["ended_at"],
+        sqlite_where=_OVER,
+        postgresql_where=_OVER,
+    )
     op.add_column(
         "ensembles",
         sa.Column("unjudged", sa.Boolean(), nullable=False, server_default=sa.true()),
