@@ -49,7 +49,7 @@ from moorage.usecases.ledger.fleet_loading import load_fleet
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from service import serving
+from service import serving  # type: ignore[import-not-found]
 
 HEADERS = {
     "X-Auth-Token": "admin",

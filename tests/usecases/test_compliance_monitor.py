@@ -4,11 +4,16 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
+from sqlalchemy import func, update
 
 from moorage.domain.changes import Changeset, PutTopology, PutTraits, PutViolation
+from moorage.domain.errors import Busy
 from moorage.domain.member_names import MemberName
 from moorage.domain.topology import Topology
+from moorage.domain.violations import Violation
+from moorage.store.schema import tables
 from moorage.testing.service import NINE, Service
 from moorage.usecases.compliance.monitor import ComplianceMonitor
 from moorage.usecases.compliance_ports import ViolationFilter
@@ -69,9 +74,11 @@ def watched(service: Service) -> Watched:
     return Watched(service)
 
 
-def made(service: Service, *policies: dict[str, Any], count: int = 3) -> dict[str, Any]:
+def made(
+    service: Service, *policies: dict[str, Any], count: int = 3, name: str = "app"
+) -> dict[str, Any]:
     body = {
-        "name": "app",
+        "name": name,
         "members": [{"name": "db", "count": count, "resources": {"VCPU": 1}}],
         "policies": list(policies),
         "decide": {"hold": "PT10M"},
@@ -80,6 +87,10 @@ def made(service: Service, *policies: dict[str, Any], count: int = 3) -> dict[st
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json
     return found
+
+
+def records(service: Service) -> list[Violation]:
+    return list(service.store.compliance.page(ViolationFilter(), Page()))
 
 
 HA = {"name": "ha", "type": "survive", "members": ["db"], "level": "rack", "keep": 2}
@@ -205,7 +216,7 @@ def test_the_sweep_reports_what_no_change_announced(
     watched.look()
     watched.disable(host_of(service, found, "db[1]"))
     watched.monitor._seen = service.store.snapshot()
-    watched.monitor._out = watched.monitor._out & False
+    watched.monitor._states = watched.monitor._states * 0
     watched.look()
     assert watched.open() == {"policy ha", "member db[1]"}, "the state of hosts is compared anew"
     assert watched.missed == 0
@@ -219,6 +230,50 @@ def test_the_sweep_reports_what_no_change_announced(
         watched.look()
     assert watched.missed == 1
     assert "a fault of the service" in caplog.text
+    assert watched.open() == {"policy ha", "member db[1]"}
+
+
+def test_one_that_cannot_be_judged_keeps_no_other_from_it(watched: Watched) -> None:
+    service = watched.service
+    good, bad = made(service, HA), made(service, HA, name="bad")
+    watched.look()
+    for found in (good, bad):
+        watched.disable(host_of(service, found, "db[1]"))
+
+    def damage(there: str, instead: str) -> None:
+        """Rows that were changed by hand."""
+        table = tables.ensembles
+        body = func.replace(table.c.body, there, instead)
+        statement = update(table).where(table.c.name == "bad").values(body=body)
+        service.store._backend.write(lambda session: session.execute(statement))
+
+    damage('"members"', '"numbers"')
+    with pytest.raises(msgspec.ValidationError):
+        watched.look()
+    watched.look()
+    assert {one.ensemble_id for one in records(service)} == {good["ensemble"]["id"]}
+    damage('"numbers"', '"members"')
+    watched.seconds += 3_601
+    watched.look()
+    assert len({one.ensemble_id for one in records(service)}) == 2
+
+
+def test_what_is_due_outlasts_a_ledger_out_of_reach(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, HA)
+    watched.look()
+    watched.disable(host_of(service, found, "db[1]"))
+    commit = service.store.commit
+
+    def away(_: Changeset) -> Any:
+        raise Busy("the database is away")
+
+    service.store.__dict__["commit"] = away
+    for _ in range(3):
+        with pytest.raises(Busy):
+            watched.look()
+    service.store.__dict__["commit"] = commit
+    watched.look()
     assert watched.open() == {"policy ha", "member db[1]"}
 
 

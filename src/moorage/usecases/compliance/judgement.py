@@ -27,8 +27,10 @@ from moorage.usecases.decide.solution import request_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from moorage.domain.ensembles import Ensemble, Phase, PolicyStatement
+    from moorage.domain.host_states import HostState
     from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.requests import EnsembleRequest
@@ -70,8 +72,8 @@ class Judgement:
     violations: tuple[PolicyViolation, ...]
     hosts: Mapping[MemberName, int]
     """Row, in the snapshot, of the host of every placed member."""
-    out_of_service: frozenset[MemberName]
-    """Placed members on hosts that are not in service."""
+    out_of_service: Mapping[MemberName, HostState]
+    """The placed members whose hosts are not in service, with the state of these."""
     on_no_host: tuple[MemberName, ...] = ()
     """Placed members of whom no policy can be judged: what they have booked is no host's."""
     neighbours: frozenset[int] = frozenset()
@@ -101,18 +103,18 @@ def judge(snapshot: Snapshot, ensemble: Ensemble, phases: frozenset[Phase] = STA
         request = replace(request, policies=left)
     view = policy_view_of(request, terrain)
     placement = Placement(view, _rows(request, terrain))
-    off = ~host_states(snapshot).in_service
-    lost = frozenset(name for name, row in hosts.items() if off[row])
+    states = host_states(snapshot)
+    lost = {name: states.state(row) for name, row in hosts.items() if not states.in_service[row]}
     found = [*dangling_references(ensemble), *unjudged]
     for rule in rules:
         broken = _broken(rule, rule.edges, placement)
         if lost:
-            broken = max(broken, _broken_without(rule, placement, lost), key=_amount)
+            broken = max(broken, _broken_without(rule, placement, lost.keys()), key=_amount)
         found += broken
     return Judgement(
         violations=tuple(found),
         hosts=MappingProxyType(hosts),
-        out_of_service=lost,
+        out_of_service=MappingProxyType(lost),
         on_no_host=nowhere,
         neighbours=frozenset(snapshot.row_of[terrain.uuids[row]] for row in view.read_occupants_of),
         reads_fleet=view.has_read_eligible,
@@ -219,7 +221,7 @@ def _broken(
 
 
 def _broken_without(
-    rule: PolicyRule, placement: Placement, lost: frozenset[MemberName]
+    rule: PolicyRule, placement: Placement, lost: AbstractSet[MemberName]
 ) -> list[PolicyViolation]:
     """The violations by the members that are in service; of a zip only whole edges count."""
     found = []

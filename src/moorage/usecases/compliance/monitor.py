@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.changes import Changeset, ExpectEnsemble, MarkJudged, PutViolation
-from moorage.domain.errors import ConcurrentUpdate, NotFound
+from moorage.domain.errors import Busy, ConcurrentUpdate, NotFound
+from moorage.domain.host_states import HostState
 from moorage.domain.period import SECOND
 from moorage.domain.violations import FOUND, Cause, CauseKind, MemberCondition, Violation
 from moorage.engine.state.differences import differences
@@ -93,8 +94,8 @@ class ComplianceMonitor:
     on_missed: Callable[[int], object] = lambda _: None
     """Called with the number of violations that only the sweep found."""
     _seen: Snapshot | None = None
-    _out: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    """[P] of `_seen`: providers whose location is out of service."""
+    _states: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
+    """[P] of `_seen`: the severity of the state of each provider's host."""
     _due: dict[str, Cause] = field(default_factory=dict)
     """Ensembles to be judged at once."""
     _later: dict[str, Cause] = field(default_factory=dict)
@@ -140,7 +141,7 @@ class ComplianceMonitor:
         # Read first: an ensemble that is written later is found in the next round.
         unjudged = store.compliance.unjudged(AT_ONCE)
         snapshot = store.snapshot()
-        out = ~host_states(snapshot).in_service
+        states = host_states(snapshot).severity
         if old is None:
             self._add_all(CauseKind.FOUND)
             self._next_sweep = self.env.stopwatch() + self.env.limits.compliance_sweep / SECOND
@@ -149,9 +150,9 @@ class ComplianceMonitor:
         if old is not None and snapshot.states is not old.states:
             self._note_changes(old, snapshot)
         if old is not None:
-            self._note_hosts(old, snapshot, out)
+            self._note_hosts(old, snapshot, states)
         self._add(unjudged, Cause(CauseKind.ENSEMBLE))
-        self._seen, self._out = snapshot, out
+        self._seen, self._states = snapshot, states
         return snapshot
 
     def _add(self, ensembles: Iterable[str], cause: Cause) -> None:
@@ -187,10 +188,10 @@ class ComplianceMonitor:
             for other in self._read.fleet - self._due.keys():
                 self._later.setdefault(other, Cause(CauseKind.HOST))
 
-    def _note_hosts(self, old: Snapshot, new: Snapshot, out: NDArray[np.bool_]) -> None:
+    def _note_hosts(self, old: Snapshot, new: Snapshot, states: NDArray[np.int8]) -> None:
         """Note the ensembles of everyone on hosts that went out of service or came back."""
-        size = max(len(out), len(self._out))
-        differing = _sized(out, size) != _sized(self._out, size)
+        size = max(len(states), len(self._states))
+        differing = _sized(states, size) != _sized(self._states, size)
         rows = np.flatnonzero(differing).tolist()
         if not rows:
             return
@@ -221,16 +222,34 @@ class ComplianceMonitor:
     def _judge(self, due: dict[str, Cause], snapshot: Snapshot) -> int:
         """Judge ensembles and write what has changed; return the number of changed violations.
 
-        What another process has changed meanwhile is due again.
+        What another process has changed meanwhile is due again. One that cannot be judged keeps no
+        other from it, and is tried again by the sweep.
+
+        Raises:
+            Busy: the ledger is out of reach; they are due still.
+            Exception: a judgement failed, after all others were made.
         """
         try:
             return self._write(due, snapshot)
         except (ConcurrentUpdate, NotFound):
             if len(due) == 1:
-                # Another process wrote it: look again, when it has.
                 self._later.update(due)
                 return 0
-        return sum(self._judge({one: cause}, snapshot) for one, cause in due.items())
+        except Busy:
+            self._due = due | self._due
+            raise
+        except Exception:
+            if len(due) == 1:
+                raise
+        number, failures = 0, []
+        for one, cause in due.items():
+            try:
+                number += self._judge({one: cause}, snapshot)
+            except Exception as error:  # noqa: BLE001 - one that fails must not keep others waiting
+                failures.append(error)
+        for error in failures:
+            raise error
+        return number
 
     def _write(self, due: dict[str, Cause], snapshot: Snapshot) -> int:
         store = self.env.store
@@ -332,14 +351,15 @@ class ComplianceMonitor:
                 amount=sum(one.amount for one in some),
                 text=joined_text(one.text for one in some),
             )
-        for member in sorted(found.out_of_service):
+        for member, state in sorted(found.out_of_service.items()):
+            down = state is HostState.DOWN
             server = servers[member]
             yield _record(
                 ensemble,
                 ensemble.project_of(member.role),
                 cause,
                 policy=None,
-                type=MemberCondition.AT_RISK.value,
+                type=(MemberCondition.LOST if down else MemberCondition.AT_RISK).value,
                 required=True,
                 members=(member,),
                 amount=1,
@@ -384,7 +404,7 @@ def _trees(snapshot: Snapshot, rows: Iterable[int]) -> set[int]:
     return {one for root in roots if snapshot.alive[root] for one in snapshot.at_host(root)}
 
 
-def _sized(mask: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
-    found = np.zeros(size, dtype=np.bool_)
-    found[: len(mask)] = mask
+def _sized(states: NDArray[np.int8], size: int) -> NDArray[np.int8]:
+    found = np.zeros(size, dtype=np.int8)
+    found[: len(states)] = states
     return found
