@@ -26,7 +26,7 @@ from moorage.domain.host_states import HostState
 from moorage.domain.period import SECOND
 from moorage.domain.violations import FOUND, Cause, CauseKind, MemberCondition, Violation
 from moorage.engine.state.differences import differences
-from moorage.engine.state.host_states import host_states
+from moorage.engine.state.host_states import closings, host_states
 from moorage.usecases.compliance.judgement import joined_text, judge
 
 if TYPE_CHECKING:
@@ -198,8 +198,13 @@ class ComplianceMonitor:
         consumers, decisions = set[str](), set[str]()
         for snapshot in (old, new):
             _book(snapshot, rows, consumers, decisions)
-        names = [new.names[row] for row in rows if row < len(new.names) and new.root[row] == row]
-        cause = Cause(CauseKind.HOST, hosts=tuple(names[:_NAMED_HOSTS]))
+        hosts = [row for row in rows if row < len(new.names) and new.root[row] == row]
+        reasons = (one.why for row in hosts[:_NAMED_HOSTS] for one in closings(new, row))
+        cause = Cause(
+            CauseKind.HOST,
+            hosts=tuple(new.names[row] for row in hosts[:_NAMED_HOSTS]),
+            reason=", ".join(dict.fromkeys(reasons)),
+        )
         self._add(self.env.store.compliance.ensembles_of(consumers, decisions), cause)
 
     # --- judging --------------------------------------------------------------------------
@@ -241,14 +246,15 @@ class ComplianceMonitor:
         except Exception:
             if len(due) == 1:
                 raise
-        number, failures = 0, []
+        number = 0
+        failures: list[Exception] = []
         for one, cause in due.items():
             try:
                 number += self._judge({one: cause}, snapshot)
             except Exception as error:  # noqa: BLE001 - one that fails must not keep others waiting
                 failures.append(error)
-        for error in failures:
-            raise error
+        if failures:
+            raise failures[0]
         return number
 
     def _write(self, due: dict[str, Cause], snapshot: Snapshot) -> int:
