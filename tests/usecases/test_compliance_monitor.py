@@ -112,6 +112,9 @@ def test_a_disabled_host_puts_its_member_at_risk_until_it_is_enabled(watched: Wa
     watched.disable(host)
     assert watched.told() == [("policy.violated", "ha"), ("member.at_risk", "db[1]")]
     assert watched.open() == {"policy ha", "member db[1]"}
+    causes = {one.cause for one in records(service)}
+    assert [(one.kind, one.reason) for one in causes] == [("host", "disabled")]
+    assert [one.hosts for one in causes] == [(service.store.provider(host).name,)]
     watched.disable(host, there=False)
     assert watched.told()[2:] == [("policy.restored", "ha"), ("member.recovered", "db[1]")]
     assert watched.open() == set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import STANDING
 from moorage.domain.errors import InUse, InvalidDescription
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.rules import PolicyRule
     from moorage.usecases.decide.member_places import MemberPlaces
-
-_SHOWN: Final = 3
-"""Texts of one policy that are joined to one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +250,3 @@ def dangling_references(ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
         for statement in ensemble.policies
         for name in sorted(references_of(statement) - ensemble.references.keys())
     )
-
-
-def joined_text(texts: Iterable[str]) -> str:
-    """The texts of one policy as one, of bounded length."""
-    every = list(dict.fromkeys(texts))
-    more = f"; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
-    return "; ".join(every[:_SHOWN]) + more

@@ -22,12 +22,12 @@ import numpy as np
 
 from moorage.domain.changes import Changeset, ExpectEnsemble, MarkJudged, PutViolation
 from moorage.domain.errors import Busy, ConcurrentUpdate, NotFound
-from moorage.domain.host_states import HostState
 from moorage.domain.period import SECOND
 from moorage.domain.violations import FOUND, Cause, CauseKind, MemberCondition, Violation
 from moorage.engine.state.differences import differences
-from moorage.engine.state.host_states import closings, host_states
-from moorage.usecases.compliance.judgement import joined_text, judge
+from moorage.engine.state.host_states import host_states
+from moorage.usecases.compliance.judgement import judge
+from moorage.usecases.compliance.records import violations_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -37,15 +37,13 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.ensembles import Ensemble
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.compliance.judgement import Judgement, PolicyViolation
+    from moorage.usecases.compliance.judgement import Judgement
     from moorage.usecases.environment import UseCaseEnvironment
 
 _log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 100
 """Ensembles that are judged with one snapshot and written in one commit."""
-_NAMED_HOSTS: Final = 3
-"""Hosts named in a cause."""
 _RANK: Final = tuple(CauseKind)
 """Of several causes at once, the first of these is kept."""
 
@@ -198,14 +196,8 @@ class ComplianceMonitor:
         consumers, decisions = set[str](), set[str]()
         for snapshot in (old, new):
             _book(snapshot, rows, consumers, decisions)
-        hosts = [row for row in rows if row < len(new.names) and new.root[row] == row]
-        reasons = (one.why for row in hosts[:_NAMED_HOSTS] for one in closings(new, row))
-        cause = Cause(
-            CauseKind.HOST,
-            hosts=tuple(new.names[row] for row in hosts[:_NAMED_HOSTS]),
-            reason=", ".join(dict.fromkeys(reasons)),
-        )
-        self._add(self.env.store.compliance.ensembles_of(consumers, decisions), cause)
+        found = self.env.store.compliance.ensembles_of(consumers, decisions)
+        self._add(found, Cause(CauseKind.HOST))
 
     # --- judging --------------------------------------------------------------------------
 
@@ -287,7 +279,7 @@ class ComplianceMonitor:
         self._read.note(ensemble, found)
         now = self.env.store.now()
         self._forget_settling(ensemble.id, [one.id for one in stored])
-        present = {one.key: one for one in self._violations(ensemble, found, cause)}
+        present = {one.key: one for one in violations_of(snapshot, ensemble, found, cause)}
         for old in stored:
             new = present.pop(old.key, None)
             if new is not None:
@@ -335,55 +327,6 @@ class ComplianceMonitor:
         for id_, (ensemble, _) in list(self._settling.items()):
             if ensemble == ensemble_id and id_ not in stored:
                 del self._settling[id_]
-
-    @staticmethod
-    def _violations(ensemble: Ensemble, found: Judgement, cause: Cause) -> Iterator[Violation]:
-        """What was found as records without id and time: one for each policy and member."""
-        servers = {one.name: one.server_id for one in ensemble.members}
-        by_policy: dict[str, list[PolicyViolation]] = {}
-        for one in found.violations:
-            by_policy.setdefault(one.policy, []).append(one)
-        types = {one.name: one.type for one in ensemble.policies}
-        for name, some in by_policy.items():
-            members = tuple(dict.fromkeys(member for one in some for member in one.members))
-            yield _record(
-                ensemble,
-                ensemble.project_id,
-                cause,
-                policy=name,
-                type=types[name],
-                required=some[0].required,
-                members=members,
-                amount=sum(one.amount for one in some),
-                text=joined_text(one.text for one in some),
-            )
-        for member, state in sorted(found.out_of_service.items()):
-            down = state is HostState.DOWN
-            server = servers[member]
-            yield _record(
-                ensemble,
-                ensemble.project_of(member.role),
-                cause,
-                policy=None,
-                type=(MemberCondition.LOST if down else MemberCondition.AT_RISK).value,
-                required=True,
-                members=(member,),
-                amount=1,
-                text=f"{member}: its host is out of service",
-                servers={} if server is None else {str(member): server},
-            )
-
-
-def _record(ensemble: Ensemble, project_id: str, cause: Cause, **fields: object) -> Violation:
-    return Violation(
-        id="",
-        ensemble_id=ensemble.id,
-        ensemble=ensemble.name,
-        project_id=project_id,
-        since=0,
-        cause=cause,
-        **fields,  # type: ignore[arg-type]
-    )
 
 
 def _taken(queue: dict[str, Cause]) -> dict[str, Cause]:

@@ -1,0 +1,101 @@
+"""Makes the records of what a judgement has found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.host_states import HostState
+from moorage.domain.violations import Cause, CauseKind, MemberCondition, Violation
+from moorage.engine.state.host_states import closings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.compliance.judgement import Judgement, PolicyViolation
+
+_NAMED_HOSTS: Final = 3
+"""Hosts named in a cause."""
+_SHOWN: Final = 3
+"""Texts of one policy that are joined to one."""
+
+
+def violations_of(
+    snapshot: Snapshot, ensemble: Ensemble, found: Judgement, cause: Cause
+) -> Iterator[Violation]:
+    """What was found as records without id and time: one for each policy and member."""
+    servers = {one.name: one.server_id for one in ensemble.members}
+    by_policy: dict[str, list[PolicyViolation]] = {}
+    for one in found.violations:
+        by_policy.setdefault(one.policy, []).append(one)
+    types = {one.name: one.type for one in ensemble.policies}
+    off = sorted(found.out_of_service)
+    if cause.kind is CauseKind.HOST:
+        cause = _of_hosts(snapshot, found, cause, off)
+    for name, some in by_policy.items():
+        yield _record(
+            ensemble,
+            ensemble.project_id,
+            cause,
+            policy=name,
+            type=types[name],
+            required=some[0].required,
+            members=tuple(dict.fromkeys(member for one in some for member in one.members)),
+            amount=sum(one.amount for one in some),
+            text=_joined(one.text for one in some),
+        )
+    for member in off:
+        server = servers[member]
+        lost = found.out_of_service[member] is HostState.DOWN
+        yield _record(
+            ensemble,
+            ensemble.project_of(member.role),
+            _of_hosts(snapshot, found, cause, (member,)),
+            policy=None,
+            type=(MemberCondition.LOST if lost else MemberCondition.AT_RISK).value,
+            required=True,
+            members=(member,),
+            amount=1,
+            text=f"{member}: its host is out of service",
+            servers={} if server is None else {str(member): server},
+        )
+
+
+def _of_hosts(
+    snapshot: Snapshot, found: Judgement, cause: Cause, members: Sequence[MemberName]
+) -> Cause:
+    """The cause with the hosts of members out of service, and why these are."""
+    rows = list(dict.fromkeys(found.hosts[one] for one in members))[:_NAMED_HOSTS]
+    at = snapshot.locations.hosts
+    hosts = [int(at[row]) for row in rows if at[row] >= 0]
+    reasons = dict.fromkeys(
+        one.why.value
+        for row in hosts
+        for one in closings(snapshot, row)
+        if one.why.state is not HostState.OPEN
+    )
+    return replace(
+        cause, hosts=tuple(snapshot.names[row] for row in hosts), reason=", ".join(reasons)
+    )
+
+
+def _record(ensemble: Ensemble, project_id: str, cause: Cause, **fields: object) -> Violation:
+    return Violation(
+        id="",
+        ensemble_id=ensemble.id,
+        ensemble=ensemble.name,
+        project_id=project_id,
+        since=0,
+        cause=cause,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """The texts of one policy as one, of bounded length."""
+    every = list(dict.fromkeys(texts))
+    more = f"; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return "; ".join(every[:_SHOWN]) + more
