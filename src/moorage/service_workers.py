@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from moorage.client.fleet_file import read_places
+from moorage.domain import actors
 from moorage.domain.errors import InvalidDescription
 from moorage.outward.outgoing_calls import event_delivery, outgoing_calls
 from moorage.shadow.nova_follower import NovaFollower
@@ -50,19 +51,20 @@ def background_work(
     """The work that keeps the ledger in step with time; `judges`: also that of ensembles."""
     reached = outgoing_calls(settings.outward)
     if settings.outward.end_servers == "simulated":
-        reached = replace(reached, end=SimulatedServers(env.store))
+        reached = replace(reached, end=SimulatedServers(env.store.by(actors.EFFECTS)))
+    timed = env.by(actors.EFFECTS)
     return LedgerWork(
         store=env.store,
-        expire=MeteredExpiry(partial(expire, env), metrics),
+        expire=MeteredExpiry(partial(expire, env.by(actors.EXPIRY)), metrics),
         effects=MeteredEffects(
-            do=partial(carry_out, env, reached),
-            put_off=partial(postpone, env, reached),
+            do=partial(carry_out, timed, reached),
+            put_off=partial(postpone, timed, reached),
             metrics=metrics,
         ),
         scans={
-            "leases": LeaseSweeper(env).run_round,
-            "server providers": ServerProviderSweeper(env).run_round,
-            "waitlist": WaitlistWorker(env).run_round,
+            "leases": LeaseSweeper(env.by(actors.LEASES)).run_round,
+            "server providers": ServerProviderSweeper(env.by(actors.SERVER_PROVIDERS)).run_round,
+            "waitlist": WaitlistWorker(env.by(actors.WAITLIST)).run_round,
             **({"compliance": compliance_monitor(env, metrics).run_round} if judges else {}),
         },
     )
@@ -70,7 +72,9 @@ def background_work(
 
 def compliance_monitor(env: UseCaseEnvironment, metrics: Metrics) -> ComplianceMonitor:
     """The monitor that judges ensembles, with its faults counted."""
-    return ComplianceMonitor(env, lambda number: metrics.count(table.MISSED, by=number))
+    return ComplianceMonitor(
+        env.by(actors.COMPLIANCE), lambda number: metrics.count(table.MISSED, by=number)
+    )
 
 
 def start_compliance(env: UseCaseEnvironment, metrics: Metrics) -> None:
@@ -97,9 +101,10 @@ def start_service_work(
 ) -> None:
     """Measure thresholds, delete what is kept no longer, and deliver events."""
     scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
-    scan(ThresholdWatcher(env).run_round, name="thresholds")
-    scan(EventTrimmer(env).run_round, name="trimming")
-    scan(Retention(env).run_round, name="retention")
+    kept = env.by(actors.RETENTION)
+    scan(ThresholdWatcher(env.by(actors.THRESHOLDS)).run_round, name="thresholds")
+    scan(EventTrimmer(kept).run_round, name="trimming")
+    scan(Retention(kept).run_round, name="retention")
     _start_deliveries(env, settings, metrics, failures)
 
 
@@ -119,13 +124,14 @@ def start_nova_sync(
         hosts=partial(nova_source.read_hosts, nova),
         rules=partial(_topology_rules, outward.topology_rules) if outward.topology_rules else None,
     )
-    sync = NovaSync(env, _ITSELF, lists, outward.nova_sync)
+    acting = env.by(actors.NOVA_SYNC)
+    sync = NovaSync(acting, _ITSELF, lists, outward.nova_sync)
     scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
     scan(sync.run_round, name="nova sync")
     if follower is not None:
         read = partial(nova_source.read_groups_and_servers, nova)
         created, judged = follower.created, follower.judged
-        following = NovaFollower(env, _ITSELF, read, created, judged, outward.nova_sync)
+        following = NovaFollower(acting, _ITSELF, read, created, judged, outward.nova_sync)
         scan(following.run_round, name="nova groups")
 
 
@@ -140,6 +146,7 @@ def _start_deliveries(
     env: UseCaseEnvironment, settings: Settings, metrics: Metrics, failures: FailureLog
 ) -> None:
     """Deliver events."""
+    env = env.by(actors.DELIVERIES)
     work = MeteredDeliveries(
         do=partial(deliver, env, event_delivery(settings.outward)),
         note=partial(record_passed, env),

@@ -5,12 +5,13 @@ What overtakes happens between two looks at the ledger, as another replica's com
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from tests.conformance.conftest import Wire
 
 from moorage.api.placement.access import DEFAULT
+from moorage.domain.actors import Actor
 from moorage.store import Ledger, open_store
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
@@ -29,6 +30,11 @@ class Overtaken:
         self._looks = count(1)
         self._nth = nth
         self._happens = happens
+
+    def by(self, actor: Actor) -> Self:
+        """This one, whoever acts."""
+        del actor
+        return self
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._ledger, name)

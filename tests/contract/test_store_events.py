@@ -8,15 +8,18 @@ import pytest
 from tests.contract.conftest import SetClock
 from tests.contract.test_store_leases import LEASE, effect
 
+from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.changes import (
     Change,
     Changeset,
+    CreateProvider,
     DeleteSubscription,
     DropDeadLetters,
     PassEvents,
     PutDeadLetters,
     PutEffect,
     PutEvent,
+    PutExplanation,
     PutLease,
     PutSubscription,
     TrimEvents,
@@ -36,6 +39,7 @@ from moorage.domain.events import (
     EventCursor,
     EventFilter,
 )
+from moorage.domain.explain import Explanation, Stage
 from moorage.domain.leases import LeaseState
 from moorage.domain.subscriptions import DeadLetter, Subscription, SubscriptionFilter
 from moorage.store import Ledger, open_store
@@ -264,3 +268,36 @@ def test_dead_letters_stay_until_they_are_dropped_or_too_many(store: Ledger) -> 
     assert [one.id for one in store.event_log.due(10)] == ["s"]
     write(store, DropDeadLetters("s", ("d1",)))
     assert store.event_log.dead(["s", "other"]) == {"s": 1}
+
+
+def test_a_commit_names_its_actor(store: Ledger) -> None:
+    ann, expiry = Actor("ann", "p", "req-1", "req-0", operator=True), Actor(by="expiry")
+    store.by(ann).commit(Changeset((event("one"), CreateProvider("a", "host-a"))))
+    written = store.by(expiry).commit_alone(
+        lambda: Changeset((event("two"), CreateProvider("b", "host-b")))
+    )
+    write(store, event("three"))
+    assert written is not None
+    found = store.event_log.page("p", BEGINNING, EVERYTHING, 9).events
+    assert [(one.subject, one.actor) for one in found] == [
+        ("one", ann),
+        ("two", expiry),
+        ("three", UNKNOWN),
+    ]
+    assert store.last_actor(["a"], -1) == ann
+    assert store.last_actor(["a", "b"], -1) == expiry
+    assert store.last_actor(["a"], written.revision - 1) is None
+    assert store.last_actor([], -1) is None
+
+
+def test_what_is_remembered_is_shared_by_all_views(store: Ledger) -> None:
+    known = store.by(Actor("ann")).exclusive_ensembles(store.snapshot())
+    assert store.by(Actor("bob")).exclusive_ensembles(store.snapshot()) is known
+
+
+def test_explanations_of_a_dry_run_are_their_actors(store: Ledger) -> None:
+    why = Explanation("x", "infeasible", Stage.CAPACITY, 0, 0)
+    dry = store.dry_run(explained=True).by(Actor("ann", "p"))
+    before = store.snapshot().revision
+    dry.commit(Changeset((PutExplanation(why, "p", "{}"),)))
+    assert store.last_actor([""], before) == Actor("ann", "p")

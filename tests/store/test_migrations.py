@@ -13,18 +13,21 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
+from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
     Changeset,
     CreateProvider,
     PutBookings,
     PutEnsemble,
+    PutEvent,
     PutInventories,
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.ensembles import Ensemble, Role
 from moorage.domain.errors import BadConfiguration, ConsumerConflict
+from moorage.domain.events import BEGINNING, EVERYTHING, DerivedEvent
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.quotas import QuotaName
@@ -79,6 +82,36 @@ def _without_violations(operations: Operations) -> None:
     operations.drop_column("ensembles", "unjudged")
 
 
+def without_actors(operations: Operations) -> None:
+    operations.drop_column("events", "actor")
+    operations.drop_column("changes", "actor")
+
+
+def test_events_and_commits_of_before_have_no_actor(new_database_url: str) -> None:
+    store, other = open_store(new_database_url), connect(new_database_url)
+    told = PutEvent(DerivedEvent("lease.active", "p", "before", 0))
+    before = store.commit(Changeset((CreateProvider("one", "host-1"), told))).revision
+
+    def as_before(connection: Connection) -> None:
+        operations = Operations(MigrationContext.configure(connection))
+        without_actors(operations)
+        operations.execute("UPDATE alembic_version SET version_num = '0015_violations'")
+
+    other.upgrade(as_before)
+    other.close()
+    store.close()
+    again = open_store(new_database_url)
+    ann = Actor("ann", "p", "req-1")
+    told = PutEvent(DerivedEvent("lease.active", "p", "after", 0))
+    again.by(ann).commit(Changeset((CreateProvider("two", "host-2"), told)))
+    events = again.event_log.page("p", BEGINNING, EVERYTHING, 9).events
+    assert [(one.subject, one.actor) for one in events] == [("before", UNKNOWN), ("after", ann)]
+    assert again.last_actor(["one"], before - 1) == UNKNOWN
+    assert again.last_actor(["one", "two"], before - 1) == ann
+    assert again.last_actor(["one"], before) is None
+    again.close()
+
+
 def test_places_held_before_are_counted_after(new_database_url: str) -> None:
     store, other = open_store(new_database_url), connect(new_database_url)
     stock = PutInventories("p", (Inventory("VCPU", 10),), None)
@@ -90,6 +123,7 @@ def test_places_held_before_are_counted_after(new_database_url: str) -> None:
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
         _without_violations(operations)
+        without_actors(operations)
         operations.drop_table("request_mix")
         operations.drop_table("server_providers")
         operations.drop_index("ix_providers_offered_by", "providers")
@@ -124,6 +158,7 @@ def test_shares_say_afterwards_whether_they_wait(new_database_url: str) -> None:
     def as_before(connection: Connection) -> None:
         operations = Operations(MigrationContext.configure(connection))
         _without_violations(operations)
+        without_actors(operations)
         operations.drop_table("request_mix")
         operations.drop_column("shares", "offered")
         operations.drop_column("resource_classes", "offered")

@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from moorage.domain import search_progress
+from moorage.domain.actors import Actor
 from moorage.domain.changes import Changeset, Committed, PutEvent
 from moorage.domain.errors import Busy
 from moorage.domain.events import Event
@@ -135,6 +136,11 @@ class Unwilling:
     def __init__(self, store: Any, problem: Callable[[], Exception]) -> None:
         self._store, self._problem = store, problem
         self.refused = 0
+
+    def by(self, actor: Actor) -> Self:
+        """This one, whoever acts."""
+        del actor
+        return self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.output import table
 from moorage.cli.parser import CONFIG_DIR, CONFIG_FILE, WrongUsage
+from moorage.domain.actors import Actor
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Caller
 
@@ -122,7 +123,7 @@ def _opened(url: str) -> Iterator[Ledger]:
 
     store = open_store(url)
     try:
-        yield store
+        yield store.by(Actor(by="moorage admin"))
     finally:
         store.close()
 

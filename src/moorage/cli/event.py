@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from moorage.client.moorage import Moorage
     from moorage.wire.events import Event
 
-COLUMNS: Final = ("at", "type", "subject", "what")
+COLUMNS: Final = ("at", "type", "subject", "by", "what")
+_KEYSTONE_ID: Final = re.compile("[0-9a-f]{32}")
 _PAGE: Final = 1000
 _WAIT: Final = 20
 """Seconds that one request waits."""
@@ -60,7 +62,15 @@ def rows(events: Sequence[Event]) -> RenderableType:
 
 
 def _row(one: Event) -> tuple[str, ...]:
-    return moment(one.at), one.type, short(one.subject), what(one)
+    return moment(one.at), one.type, short(one.subject), who(one), what(one)
+
+
+def who(one: Event) -> str:
+    """Who caused an event: a user, or the background work in brackets."""
+    if one.by is not None:
+        return f"({one.by})"
+    user = one.user or "-"
+    return short(user) if _KEYSTONE_ID.fullmatch(user) else user
 
 
 def what(one: Event) -> str:

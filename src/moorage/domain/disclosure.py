@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.actors import Actor
 from moorage.domain.ensembles import Role
 from moorage.domain.period import FOREVER, HOUR
 from moorage.domain.topology import HOST
@@ -126,6 +127,13 @@ def said_names(topology: Topology, names: Iterable[str]) -> str:
     names = sorted(names)
     others = [name for name in names if name not in zones]
     return ", ".join((*(name for name in names if name in zones), *([PLACES] if others else [])))
+
+
+def actor_seen_by(actor: Actor, project_id: str) -> Actor:
+    """An actor as a tenant of a project may see it: of others only whether it is an operator."""
+    if actor.user_id is None or actor.project_id == project_id:
+        return actor
+    return Actor("operator" if actor.operator else "another project")
 
 
 def as_seen_by(ensemble: Ensemble, project_id: str) -> Ensemble:

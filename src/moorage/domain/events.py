@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import Instant
 
@@ -319,6 +320,8 @@ class Event:
     """The subject's, after it happened."""
     position: int
     body: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    actor: Actor = UNKNOWN
+    """Who caused it."""
 
 
 @dataclass(frozen=True, slots=True)

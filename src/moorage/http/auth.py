@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from moorage.http.response import GLOBAL_REQUEST_ID
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def noauth2(environ: Environ, request_id: str) -> Caller | None:
         project_id=environ.get("HTTP_X_PROJECT_ID") or project,
         roles=roles,
         request_id=request_id,
+        global_request_id=environ.get(GLOBAL_REQUEST_ID),
         project_scoped=not in_system,
         believed=True,
     )

@@ -21,6 +21,7 @@ from oslo_config import cfg
 
 from moorage.domain.errors import Busy, InvalidDescription, MoorageError
 from moorage.domain.period import SECOND, parse_instant
+from moorage.http.response import GLOBAL_REQUEST_ID
 from moorage.http.token_file import TokenCache
 from moorage.usecases.ports import Caller
 
@@ -77,6 +78,7 @@ class Keystone:
             project_id=known.project_id,
             roles=known.roles,
             request_id=request_id,
+            global_request_id=environ.get(GLOBAL_REQUEST_ID),
             project_scoped=known.project_scoped,
         )
 

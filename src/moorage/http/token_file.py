@@ -19,6 +19,7 @@ import zlib
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from moorage.domain.errors import Busy
+from moorage.http.response import GLOBAL_REQUEST_ID
 from moorage.http.watched_file import WatchedFile
 from moorage.tokens import listing, secret
 from moorage.tokens.listing import Token
@@ -107,6 +108,7 @@ class TokenFile:
             project_id=token.project,
             roles=frozenset(token.roles),
             request_id=request_id,
+            global_request_id=environ.get(GLOBAL_REQUEST_ID),
         )
 
     def _is_real(self, sent: str, token: Token) -> bool:

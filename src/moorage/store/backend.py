@@ -77,6 +77,7 @@ class Log(Protocol):
         changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
+        actor: str | None = None,
     ) -> int:
         """Write down what the commit did (see `log_rows`), as its last step; its revision."""
 

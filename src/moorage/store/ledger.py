@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -40,10 +41,12 @@ from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.lease_queries import LeaseQueries
 from moorage.store.read.records import RecordStore
 from moorage.store.schema.upgrade import check_schema
+from moorage.store.values import stored_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from moorage.domain.actors import Actor
     from moorage.domain.changes import Change
     from moorage.domain.explain import Explanation
     from moorage.domain.providers import ResourceProvider
@@ -70,6 +73,8 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         self.last_snapshot = self._feed.last_snapshot
         """See `Store`."""
         self._turns = FifoLock(WAIT)
+        self._actor: str | None = None
+        """The stored text of who commits."""
         self.event_log = EventStore(backend, self.now)
         """See `Store`."""
         self.records = RecordStore(backend)
@@ -117,8 +122,13 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
 
     def _written(self, work: Callable[..., T]) -> Callable[[], T]:
         """What does the work in a transaction of its own."""
-        inside = partial(work, log=self._backend.log, clock=self._clock)
+        inside = partial(work, log=self._backend.log, clock=self._clock, actor=self._actor)
         return partial(self._backend.write, inside)
+
+    def by(self, actor: Actor) -> Ledger:
+        view = Ledger.__new__(Ledger)  # as `copy`, which takes ten times as long
+        view.__dict__ = {**self.__dict__, "_actor": stored_bodies.ACTOR.encode(actor)}
+        return view
 
     def dry_run(self, *, explained: bool = False) -> DryRun:
         return DryRun(self, self._backend, self._clock, explained=explained)
@@ -156,6 +166,11 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
         """What was put, by its type and id."""
         self._explaining = explained
         """Whether explanations of refusals are written; no event reports them."""
+
+    def by(self, actor: Actor) -> DryRun:
+        view = copy(self)
+        view._ledger = self._ledger.by(actor)  # noqa: SLF001 - a copy of this one
+        return view
 
     def dry_run(self, *, explained: bool = False) -> DryRun:
         inner = explained and self._explaining

@@ -1,4 +1,4 @@
-"""What the ledger answers about events: pages, what is to be delivered, what has been."""
+"""What the ledger answers about events, and the port that answers."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
+from moorage.domain.actors import Actor
 from moorage.usecases.paging import WHOLE_LEDGER
 
 if TYPE_CHECKING:
@@ -51,11 +52,24 @@ class Caller:
     """Whether an access rule makes the caller an operator in this request, whatever its roles."""
     believed: bool = False
     """Whether the roles are what the request says itself (`noauth2`)."""
+    global_request_id: str | None = None
+    """The id of the client's own request, if it sent one."""
 
     @property
     def operator(self) -> bool:
         """Whether the caller sees every project, host names and exact counts."""
         return self.as_operator or bool(self.roles & {"admin", "service"})
+
+    @property
+    def actor(self) -> Actor:
+        """Who causes what this request changes."""
+        return Actor(
+            self.user_id or None,
+            self.project_id,
+            self.request_id or None,
+            self.global_request_id,
+            self.operator,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +157,16 @@ class Store(Protocol):
 
     def dry_run(self, *, explained: bool = False) -> Store:
         """A view of the ledger whose commits write nothing, or explanations only (ADR-0053)."""
+
+    def by(self, actor: Actor) -> Self:
+        """A view of the ledger whose commits say that this actor caused them (ADR-0058)."""
+
+    def last_actor(self, providers: Collection[str], after: int) -> Actor | None:
+        """Who last changed any of these providers, or what is booked there, since a revision.
+
+        None if nobody did, or the change log does not reach back so far; `UNKNOWN` if it does not
+        say who.
+        """
 
     def provider(self, uuid: str) -> ResourceProvider:
         """A provider with its inventories, traits and aggregates, read from the database. NotFound.

@@ -64,6 +64,16 @@ class Event(Struct, frozen=True):
     subject: str
     generation: int
     body: dict[str, Any]
+    user: str | None = None
+    """Whose request caused it. Of users of other projects a tenant reads only `operator` or
+    `another project`."""
+    user_project_id: str | None = None
+    request_id: str | None = None
+    """Of the request that caused it."""
+    global_request_id: str | None = None
+    """The id of the client's own request, if it sent one."""
+    by: str | None = None
+    """Instead of a user: the background work of the service, such as `expiry`."""
 
 
 class Events(Struct, frozen=True):

@@ -3,8 +3,9 @@
 import sys
 from dataclasses import replace
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
+from moorage.domain.actors import Actor
 from moorage.domain.changes import Changeset, Committed
 from moorage.engine.state.snapshot import Snapshot
 from moorage.store.ledger import Ledger
@@ -62,6 +63,11 @@ class Observed:
     def snapshot(self) -> Snapshot:
         self.asked.append("snapshot")
         return self._store.snapshot()
+
+    def by(self, actor: Actor) -> Self:
+        """This one, whoever acts."""
+        del actor
+        return self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

@@ -10,7 +10,8 @@ from moorage.api.native import create_app
 from moorage.domain.changes import Changeset, PutEvent, TrimEvents
 from moorage.domain.events import EVENT_TYPES, DerivedEvent
 from moorage.domain.quotas import QuotaDefaults, QuotaName
-from moorage.testing.service import OPERATOR, OTHER, READER, Service
+from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
+from moorage.usecases.ports import Caller
 
 URL = "http://127.0.0.1:9/hook"
 
@@ -62,6 +63,31 @@ def test_an_ensemble_tells_its_story_in_order(service: Service) -> None:
     assert len(everybody.json["events"]) == len(found["events"])
     refused = service.call("GET", "/events", query={"all_projects": "true"})
     assert refused.status_code == 403
+
+
+def test_an_event_names_who_caused_it(service: Service) -> None:
+    ann = replace(TENANT, request_id="req-1", global_request_id="req-0")
+    body = {"ensemble": {"name": "shop", "members": [{"name": "web", "flavor": "m1.small"}]}}
+    made = service.call("POST", "/ensembles", body, caller=ann).json["ensemble"]
+    path = f"/ensembles/{made['id']}"
+    operator = replace(OPERATOR, request_id="req-2")
+    service.call("DELETE", path, caller=operator, headers={"If-Match": "*"})
+
+    def who(caller: Caller, **query: str) -> dict[str, list[object]]:
+        query["subject"] = made["id"]
+        found = service.call("GET", "/events", caller=caller, query=query)
+        names = ("user", "user_project_id", "request_id", "global_request_id", "by")
+        return {one["type"]: [one[name] for name in names] for one in found.json["events"]}
+
+    own = ["ann", "project-a", "req-1", "req-0", None]
+    assert who(OPERATOR, all_projects="true") == {
+        "ensemble.created": own,
+        "ensemble.deleted": ["op", "operations", "req-2", None, None],
+    }
+    assert who(TENANT) == {
+        "ensemble.created": own,
+        "ensemble.deleted": ["operator", None, None, None, None],
+    }
 
 
 def test_who_waits_is_answered_when_something_happens(service: Service) -> None:

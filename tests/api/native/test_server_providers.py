@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pytest
 from tests.api.native.conftest import refused
 
+from moorage.domain.actors import Actor
 from moorage.domain.changes import (
     Changeset,
     Committed,
@@ -226,6 +227,11 @@ def test_names_that_two_servers_bring_in_at_once_are_bounded_together(service: S
                 first.clear()
                 assert put(service, own, server=SECOND).status_code == 200
             return store.commit(changeset)
+
+        def by(self, actor: Actor) -> Self:
+            """This one, whoever acts."""
+            del actor
+            return self
 
         def __getattr__(self, name: str) -> Any:
             return getattr(store, name)

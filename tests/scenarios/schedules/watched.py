@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from moorage.domain.actors import Actor
 from moorage.domain.bookings import BookingState
 from moorage.domain.period import FOREVER
 
@@ -95,6 +96,11 @@ class Watched:
                     f" {changeset}"
                 )
         return done
+
+    def by(self, actor: Actor) -> Self:
+        """This one, whoever acts."""
+        del actor
+        return self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

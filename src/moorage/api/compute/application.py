@@ -127,9 +127,8 @@ def _responder(env: UseCaseEnvironment, route: Route, access: Access) -> Callabl
         validation.check_query(route.operation, negotiated, query)
         validation.check_body(route.operation, negotiated, body)
         body = negotiated.lifted(route.operation, body)
-        reply = negotiated.lowered(
-            route.operation, route.handler(Call(env, caller, path, query, body))
-        )
+        call = Call(env.by(caller.actor), caller, path, query, body)
+        reply = negotiated.lowered(route.operation, route.handler(call))
         resp.status = falcon.code_to_http_status(reply.status)
         if reply.body is not None:
             _write(resp, reply.body)

@@ -152,11 +152,12 @@ def _responder(
         req: falcon.Request, resp: falcon.Response, caller: Caller, path: dict[str, str]
     ) -> None:
         negotiated: NegotiatedVersion = req.context.negotiated
-        call = Call(env, caller, negotiated, path, _query(req), _body(req))
+        acting = env.by(caller.actor)
+        call = Call(acting, caller, negotiated, path, _query(req), _body(req))
         try:
             reply: Reply = route.handler(call)
         except QuotaExceeded as error:
-            explain_quota(env, caller, error, _asked(call), stored=True)
+            explain_quota(acting, caller, error, _asked(call), stored=True)
             raise
         resp.status = falcon.code_to_http_status(reply.status)
         if isinstance(reply.body, Collection):

@@ -176,7 +176,7 @@ def _responder(
     ) -> None:
         header = req.get_header("If-Match")
         call = Call(
-            env=env,
+            env=env.by(caller.actor),
             caller=caller,
             base=req.root_path,
             path=path,
@@ -193,7 +193,8 @@ def _responder(
                 reply = route.handler(call)
         except QuotaExceeded as error:
             kept = route.mutates and not call.dry_run
-            explain_quota(env, caller, error, refused_request(call, route.path), stored=kept)
+            asked = refused_request(call, route.path)
+            explain_quota(call.env, caller, error, asked, stored=kept)
             raise
         except ConcurrentUpdate as error:
             if header is None or isinstance(error, ProviderConflict | ConsumerConflict):

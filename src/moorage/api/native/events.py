@@ -13,7 +13,13 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import BEGINNING, EventCursor, EventFilter, check_pattern
 from moorage.domain.period import SECOND, format_instant
 from moorage.domain.subscriptions import LeaseEdge, SubscriptionFilter, Threshold
-from moorage.usecases.events.read import LONGEST_WAIT, EventQuery, disclosed_body, read_events
+from moorage.usecases.events.read import (
+    LONGEST_WAIT,
+    EventQuery,
+    disclosed_actor,
+    disclosed_body,
+    read_events,
+)
 from moorage.usecases.events.subscriptions import (
     SubscriptionRequest,
     dead_letters,
@@ -62,7 +68,16 @@ def listing(call: Call) -> Reply:
 
 def event_view(call: Call, one: Event) -> wire.Event:
     """An event as the caller may see it."""
-    return view(wire.Event, one, body=call.perform(disclosed_body, one))
+    actor = call.perform(disclosed_actor, one)
+    return view(
+        wire.Event,
+        one,
+        actor,
+        body=call.perform(disclosed_body, one),
+        project_id=one.project_id,
+        user=actor.user_id,
+        user_project_id=actor.project_id,
+    )
 
 
 def _after(text: str | None) -> EventCursor | None:

@@ -28,6 +28,7 @@ from moorage.domain.errors import MoorageError
 from moorage.engine.candidates.limit import ANY_NUMBER
 from moorage.http.microversion import InvalidVersion, NegotiatedVersion, UnacceptableVersion
 from moorage.http.negotiation import JSON_TYPE, accepts
+from moorage.http.system_routes import READING
 from moorage.http.wsgi import ROUTE
 from moorage.usecases.ledger.allocations import DEFAULTS
 
@@ -117,7 +118,8 @@ class _Dialect:
         try:
             self.permit(environ, route, request)
             validation.check_query(route.operation, negotiated, request.query)
-            response = there.handler(self, request)
+            reads = environ["REQUEST_METHOD"] in READING
+            response = there.handler(self if reads else self.by(request.caller), request)
         except MoorageError as error:
             raise refusal_of(error, request) from error
         response = _as_negotiated(response, request, there)
@@ -127,6 +129,22 @@ class _Dialect:
         headers += _version_headers(negotiated)
         start_response(_line(response.status), headers)
         return body
+
+    def by(self, caller: Caller | None) -> _Dialect:
+        """The dialect in which this caller causes what is committed."""
+        if caller is None:
+            return self
+        # Written out: `replace` takes twice as long, in each write.
+        return _Dialect(
+            self.store.by(caller.actor),
+            self.ids,
+            self.access,
+            self.settings,
+            self.candidates,
+            self.summaries,
+            self.summaries_with_terms,
+            self._shapes,
+        )
 
     def shapes(self, mount: str) -> Fragments:
         """See `Environment`."""

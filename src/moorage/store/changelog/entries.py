@@ -135,14 +135,15 @@ def by_provider(found_rows: Iterable[Any]) -> dict[str, list[Entry]]:
 
 
 def log_rows(
-    number: int, turn: Turn, changed: Mapping[str, ProviderChange]
+    number: int, turn: Turn, changed: Mapping[str, ProviderChange], actor: str | None = None
 ) -> list[dict[str, object]]:
     """Rows of `changes` for the commit of this number, the same on every database.
 
     A commit that touched no provider writes a row as well, without a provider: it proves that
     the commit was.
 
-    `changed` says of each provider, by its UUID, what the commit did to it.
+    `changed` says of each provider, by its UUID, what the commit did to it; `actor` is the stored
+    text of who committed it.
     """
     return [
         {
@@ -151,6 +152,7 @@ def log_rows(
             "bookings_only": change.bookings_only,
             "at": turn.at,
             "added": change.added,
+            "actor": actor,
         }
         for subject, change in (changed or _UNTOUCHED).items()
     ]

@@ -107,6 +107,8 @@ class Batch:
     """Deletes bookings that no longer live, and says where; see `Log.sweep`."""
     prefetched: Prefetched = field(default_factory=dict)
     bodies: ChangeBodies = field(default_factory=ChangeBodies)
+    actor: str | None = None
+    """The stored text of who commits."""
     touched: dict[str, bool] = field(init=False, default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
     rewritten: set[str] = field(init=False, default_factory=set)

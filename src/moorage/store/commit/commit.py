@@ -164,11 +164,12 @@ def commit(
     log: Log,
     clock: Clock | None = None,
     bodies: ChangeBodies | None = None,
+    actor: str | None = None,
 ) -> Committed:
     """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
 
     The commit's instant is the database's, or the clock's if one is given. `bodies` are what was
-    encoded of the changeset before.
+    encoded of the changeset before, `actor` is the stored text of who commits it.
 
     Raises:
         ProviderConflict: what it relies on has changed; see `check_reliance`.
@@ -183,7 +184,7 @@ def commit(
     prefetched: Prefetched = {}
     for (statement, given), found in zip(ahead, answers, strict=True):
         prefetched[statement] = given, found
-    batch = Batch(connection, now, turn, log.sweep, prefetched, bodies or ChangeBodies())
+    batch = Batch(connection, now, turn, log.sweep, prefetched, bodies or ChangeBodies(), actor)
     kinds: frozenset[type] = frozenset(map(type, changeset.changes))
     check_reliance(batch, changeset)
     if not kinds.isdisjoint(taken_ids.KINDS):
@@ -234,7 +235,11 @@ def settle(batch: Batch, log: Log) -> Committed:
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})
     revision = log.append(
-        batch.connection, batch.turn, batch.changed_providers(), topology_moved=batch.topology_moved
+        batch.connection,
+        batch.turn,
+        batch.changed_providers(),
+        topology_moved=batch.topology_moved,
+        actor=batch.actor,
     )
     return Committed(
         revision=revision,
@@ -253,13 +258,14 @@ def commit_alone(
     *,
     log: Log,
     clock: Clock | None,
+    actor: str | None = None,
 ) -> Committed | None:
     """As `commit`, of what is proposed once everybody else is shut out; None: of nothing."""
     log.shut_out(connection)
     changeset = propose()
     if changeset is None:
         return None
-    return commit(connection, changeset, log=log, clock=clock)
+    return commit(connection, changeset, log=log, clock=clock, actor=actor)
 
 
 # --- first questions --------------------------------------------------------------------------

@@ -200,6 +200,7 @@ def _event(row: Any) -> Event:  # noqa: ANN401 - a row of `events`
         row.generation,
         row.position,
         stored_bodies.EVENT_BODY.decode(row.body),
+        stored_bodies.actor_of(row.actor),
     )
 
 

@@ -222,10 +222,11 @@ class MarkedLog(SingleWriterLog):
         changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
+        actor: str | None = None,
     ) -> int:
         number = turn.number
         connection.do(_ADVANCE, {"number": number, "topology": int(topology_moved)})
-        connection.do(_LOG, log_rows(number, turn, changed))
+        connection.do(_LOG, log_rows(number, turn, changed, actor))
         if upto := self.surplus(connection, number):
             connection.do(_TRIM, {"upto": upto})
             connection.do(_START, {"upto": upto})

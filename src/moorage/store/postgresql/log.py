@@ -274,9 +274,10 @@ class VisibleLog:
         changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
+        actor: str | None = None,
     ) -> int:
         number = turn.number
-        connection.do(_LOG, log_rows(number, turn, changed))
+        connection.do(_LOG, log_rows(number, turn, changed, actor))
         if topology_moved:
             connection.do(_TOPOLOGY)
         if next(self._commits) % TRIM_EVERY == 0:

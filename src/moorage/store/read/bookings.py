@@ -12,7 +12,7 @@ from moorage.domain.errors import NotFound
 from moorage.store.database.statements import chunks
 from moorage.store.read.stored_values import Reader
 from moorage.store.schema import tables
-from moorage.store.values import rows
+from moorage.store.values import rows, stored_bodies
 from moorage.usecases.paging import WHOLE_LEDGER
 from moorage.usecases.ports import NamedRecord, OverrunConsumer
 
@@ -21,14 +21,25 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Select
 
+    from moorage.domain.actors import Actor
     from moorage.domain.consumers import Consumer
     from moorage.domain.period import Instant
-    from moorage.store.database.session import Queryable, Question
+    from moorage.store.database.session import Queryable, Question, Session
     from moorage.usecases.paging import Page
 
 Owned = tuple["Consumer", Booking]
 
 _b, _c, _p = tables.bookings.c, tables.consumers.c, tables.providers.c
+_l = tables.changes.c
+_LAST_ACTORS = (
+    select(_l.revision, _l.actor)
+    .where(
+        _l.revision > bindparam("after"),
+        _l.subject.in_(bindparam("providers", expanding=True)),
+    )
+    .order_by(_l.revision.desc())
+    .limit(1)
+)
 _BOOKED = (
     select(
         *(_b[name] for name in rows.BOOKING_ROW),
@@ -176,6 +187,18 @@ class BookingQueries(Reader):
         given = {name: value for name, value in about.items() if value is not None}
         query = _page_of_bookings(tuple(given))
         return _owned(self._ask(query, **given, now=self.now(), limit=page.limit))
+
+    def last_actor(self, providers: Collection[str], after: int) -> Actor | None:
+        def work(connection: Session) -> Actor | None:
+            found = [
+                row
+                for some in chunks(providers)
+                for row in connection.execute(_LAST_ACTORS, {"after": after, "providers": some})
+            ]
+            newest = max(found, key=lambda row: int(row.revision), default=None)
+            return None if newest is None else stored_bodies.actor_of(newest.actor)
+
+        return self._backend.read(work)
 
     def idle_consumers(self) -> Sequence[str]:
         return self._ask(_IDLE).scalars()

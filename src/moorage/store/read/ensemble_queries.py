@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.templates import Template
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.store.backend import Backend
     from moorage.store.database.session import Queryable, Session
     from moorage.usecases.paging import Page
+    from moorage.usecases.ports import Clock
 
 _e, _l, _d, _c = tables.ensembles.c, tables.leases.c, tables.decisions.c, tables.claims.c
 _b, _s = tables.bookings.c, tables.member_servers.c
@@ -138,8 +140,11 @@ def _by_consumer(ensembles: Sequence[Ensemble]) -> Mapping[str, tuple[Ensemble, 
 class EnsembleQueries(Reader):
     """See `Store`."""
 
-    _exclusive: tuple[int, ExclusiveEnsembles] = -1, ExclusiveEnsembles((), MappingProxyType({}))
-    """As read last, and their revision."""
+    def __init__(self, backend: Backend, clock: Clock | None) -> None:
+        super().__init__(backend, clock)
+        none = ExclusiveEnsembles((), MappingProxyType({}))
+        self._exclusive: list[tuple[int, ExclusiveEnsembles]] = [(-1, none)]
+        """Those read last, and their revision: one for all views of a ledger."""
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
         found = self._one(tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id)
@@ -194,12 +199,12 @@ class EnsembleQueries(Reader):
 
     def exclusive_ensembles(self, snapshot: Snapshot) -> ExclusiveEnsembles:
         """Ensembles that keep others out; read again only after one of them has changed."""
-        revision, known = self._exclusive
+        ((revision, known),) = self._exclusive
         if snapshot.exclusive_revision != revision:
             found = self._ask(_EXCLUSIVE)
             ensembles = tuple(stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body)
             known = ExclusiveEnsembles(ensembles, _by_consumer(ensembles))
-            self._exclusive = found[0].exclusive_revision, known
+            self._exclusive[0] = found[0].exclusive_revision, known
         return known
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:

@@ -134,9 +134,10 @@ class NumberedLog(SingleWriterLog):
         changed: Mapping[str, ProviderChange],
         *,
         topology_moved: bool = False,
+        actor: str | None = None,
     ) -> int:
         revision = turn.number or newest_revision(connection) + 1
-        connection.do(_LOG, log_rows(revision, turn, changed))
+        connection.do(_LOG, log_rows(revision, turn, changed, actor))
         if topology_moved:
             connection.do(_TOPOLOGY_MOVES)
         if upto := self.surplus(connection, revision):

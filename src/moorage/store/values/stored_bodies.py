@@ -16,6 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import inspect
 
+from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.capacity_windows import CapacityWindow
 from moorage.domain.decisions import Claim, Decision
 from moorage.domain.effects import Effect
@@ -172,6 +173,12 @@ EXPLANATION: Final = StoredBody(Explanation)
 FLAVOR: Final = StoredBody(Flavor)
 STATED_MIX: Final = StoredBody(StatedMix)
 VIOLATION: Final = StoredBody(Violation)
+ACTOR: Final = StoredBody(Actor)
+
+
+def actor_of(text: str | None) -> Actor:
+    """Who did what a row says; versions before actors left it empty."""
+    return UNKNOWN if text is None else ACTOR.decode(text)
 
 
 @dataclass(frozen=True, slots=True)

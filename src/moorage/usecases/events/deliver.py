@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.domain.changes import Changeset, DropDeadLetters, PutDeadLetters, PutSubscription
+from moorage.domain.disclosure import actor_seen_by
 from moorage.domain.effects import fact_id
 from moorage.domain.errors import ConcurrentUpdate, NotFound
 from moorage.domain.events import Event
@@ -255,6 +256,9 @@ class _Turn:
 
 def body_of(subscription: Subscription, event: Event) -> bytes:
     """The JSON body: `type`, `timestamp` and `data` as in the Standard Webhooks convention."""
+    actor = event.actor
+    if not subscription.operator:
+        actor = actor_seen_by(actor, event.project_id)
     return json.dumps(
         {
             "id": event.id,
@@ -264,6 +268,11 @@ def body_of(subscription: Subscription, event: Event) -> bytes:
             "subject": event.subject,
             "generation": event.generation,
             "subscription": subscription.id,
+            "user": actor.user_id,
+            "user_project_id": actor.project_id,
+            "request_id": actor.request_id,
+            "global_request_id": actor.global_request_id,
+            "by": actor.by,
             "data": dict(event.body),
         },
         separators=(",", ":"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.disclosure import actor_seen_by
 from moorage.domain.events import BEGINNING, EVERYTHING, OPERATORS_ONLY, EventCursor
 from moorage.domain.period import SECOND
 from moorage.usecases.event_ports import EventPage
@@ -13,6 +14,7 @@ from moorage.usecases.shared.access import visible_project
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.actors import Actor
     from moorage.domain.events import Event, EventFilter
     from moorage.domain.period import Duration
     from moorage.usecases.environment import UseCaseEnvironment
@@ -69,6 +71,12 @@ def read_events(env: UseCaseEnvironment, caller: Caller, query: EventQuery) -> E
     finally:
         waiting.release()
     return found
+
+
+def disclosed_actor(env: UseCaseEnvironment, caller: Caller, event: Event) -> Actor:
+    """Who caused an event, as the caller may see it."""
+    del env
+    return event.actor if caller.operator else actor_seen_by(event.actor, event.project_id)
 
 
 def disclosed_body(env: UseCaseEnvironment, caller: Caller, event: Event) -> Mapping[str, object]:

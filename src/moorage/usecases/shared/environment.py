@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from moorage.domain.actors import Actor
     from moorage.usecases.ports import Ids, Solver, Store
     from moorage.usecases.shared.limits import Limits
 
@@ -36,6 +37,10 @@ class Environment:
         With `explained`, why requests are refused is: for what a use case tries before it writes.
         """
         return replace(self, store=self.store.dry_run(explained=explained))
+
+    def by(self, actor: Actor) -> Self:
+        """The environment in which what use cases commit is this actor's."""
+        return replace(self, store=self.store.by(actor))
 
     def with_disclosure_for(self, *, operator: bool) -> Self:
         """The environment with exact disclosure for an operator."""

@@ -10,6 +10,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.actors import WAITLIST
 from moorage.domain.changes import Changeset, PutEntry
 from moorage.domain.errors import (
     Busy,
@@ -48,6 +49,7 @@ def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> 
 
     `seconds` is the time limit of the search.
     """
+    env = env.by(WAITLIST)  # whoever asked for it to be tried now
     mark = env.waitlist_memory.see(env.store.snapshot())
     one = env.store.waitlist_entry(entry.id)
     if one.state is not EntryState.WAITING:

@@ -247,6 +247,7 @@ def write_events(batch: Batch, every: Sequence[Change], revision: int) -> None:
             "at": batch.now,
             "generation": one.generation,
             "body": stored_bodies.EVENT_BODY.encode(one.body),
+            "actor": batch.actor,
         }
         for number, one in enumerate(derive_events(every, _Replaced(batch)))
     ]

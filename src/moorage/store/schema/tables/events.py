@@ -18,6 +18,7 @@ events = Table(
     Column("at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("body", LONG, nullable=False),
+    Column("actor", LONG, comment="who caused it; JSON"),
     Index(None, "project_id", "position"),
     Index(None, "subject", "position"),
     comment="What happened: the commit's revision and a number in it make the position.",

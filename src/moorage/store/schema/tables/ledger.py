@@ -66,6 +66,7 @@ changes = Table(
     Column("bookings_only", Boolean, nullable=False),
     Column("at", BigInteger),
     Column("added", LONG, comment="the bookings it added, if it did nothing else; JSON"),
+    Column("actor", LONG, comment="who committed it; JSON"),
     sqlite_with_rowid=False,
     comment="The change log: which providers a revision touched.",
 )
