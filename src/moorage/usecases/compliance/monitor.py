@@ -96,6 +96,8 @@ class ComplianceMonitor:
     """[P] of `_seen`: the severity of the state of each provider's host."""
     _due: dict[str, Cause] = field(default_factory=dict)
     """Ensembles to be judged at once."""
+    _all: dict[str, Cause] = field(default_factory=dict)
+    """What is left of all ensembles, at the start and after a change of the topology."""
     _later: dict[str, Cause] = field(default_factory=dict)
     """Ensembles to be judged when nothing else is due, a batch each round."""
     _sweeping: dict[str, Cause] = field(default_factory=dict)
@@ -118,7 +120,10 @@ class ComplianceMonitor:
                 self._due.setdefault(ensemble, FOUND)
         if self._due:
             self._judge(_taken(self._due), snapshot)
-            return bool(self._due)
+        elif self._all:
+            self._judge(_taken(self._all), snapshot)
+        if self._due or self._all:
+            return True
         if self._later:
             self._judge(_taken(self._later), snapshot)
             return False
@@ -129,7 +134,7 @@ class ComplianceMonitor:
     @property
     def idle(self) -> bool:
         """Whether everything that has been seen is judged."""
-        return not (self._due or self._later)
+        return not (self._due or self._all or self._later)
 
     # --- what is concerned ----------------------------------------------------------------
 
@@ -141,10 +146,10 @@ class ComplianceMonitor:
         snapshot = store.snapshot()
         states = host_states(snapshot).severity
         if old is None:
-            self._add_all(CauseKind.FOUND)
+            self._all = self._every(CauseKind.FOUND)
             self._next_sweep = self.env.stopwatch() + self.env.limits.compliance_sweep / SECOND
         elif snapshot.topology_revision != old.topology_revision:
-            self._add_all(CauseKind.TOPOLOGY)
+            self._all = self._every(CauseKind.TOPOLOGY)
         if old is not None and snapshot.states is not old.states:
             self._note_changes(old, snapshot)
         if old is not None:
@@ -162,8 +167,8 @@ class ComplianceMonitor:
                 for other in self._read.referring[one] - self._due.keys():
                     self._due[other] = Cause(CauseKind.REFERENCE)
 
-    def _add_all(self, kind: CauseKind) -> None:
-        self._add(self.env.store.compliance.every_ensemble(), Cause(kind))
+    def _every(self, kind: CauseKind) -> dict[str, Cause]:
+        return dict.fromkeys(self.env.store.compliance.every_ensemble(), Cause(kind))
 
     def _note_changes(self, old: Snapshot, new: Snapshot) -> None:
         """Note the ensembles of consumers that came or went, and of those who look at them."""
@@ -204,7 +209,7 @@ class ComplianceMonitor:
     def _sweep(self, snapshot: Snapshot, now: float) -> None:
         """Judge a batch of all ensembles, and report what only the sweep has found."""
         if not self._sweeping:
-            self._sweeping = dict.fromkeys(self.env.store.compliance.every_ensemble(), FOUND)
+            self._sweeping = self._every(CauseKind.FOUND)
         missed = self._judge(_taken(self._sweeping), snapshot)
         if missed:
             _log.error(
