@@ -128,21 +128,21 @@ def test_a_cell_shows_the_fill(used: int, capacity: int, cell: str) -> None:
 def test_closed_hosts_are_neither_empty_nor_full() -> None:
     for count in (4, 120):
         some = fleet(count)
-        closed = {"start": None, "end": None, "kind": None, "reason": ""}
-        some["hosts"][0]["closed"] = [{"why": "disabled", **closed}]
+        closed = {"start": None, "end": None, "kind": None, "reason": "", "user_id": None}
+        some["hosts"][0] |= {"state": "closed", "closed": [{"why": "disabled", **closed}]}
         away = {"why": "away", "end": "2026-12-08T00:00:00Z", "kind": "maintenance"}
-        some["hosts"][1]["closed"] = [{**closed, **away}]
+        some["hosts"][1] |= {"state": "down", "closed": [{**closed, **away}]}
         some["hosts"][1]["resources"]["VCPU"]["booked"] = 4
         some["hosts"][2]["closed"] = [{**closed, **away, "why": "planned", "start": away["end"]}]
         text = "\n".join(drawn(fleets.picture(some, None, {})))
-        assert f"{count} hosts (2 closed), VCPU 50% booked" in text
+        assert f"{count} hosts (2 out of service), VCPU 50% booked" in text
         if count == 4:
             assert text.count("xxxxxxxxxx") == 2
             assert "4/10" in text
-            assert "away until" in text
-            assert "disabled" in text
+            assert "down: away until" in text
+            assert "closed: disabled" in text
         else:
-            assert "x closed" in text
+            assert "x out of service" in text
             assert text.count("x") == 3
 
 

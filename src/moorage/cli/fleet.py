@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CELLS: Final = "·▁▂▃▄▅▆▇█"
 """From empty to full; anything booked at all shows at least the second."""
 CLOSED: Final = "x"
-"""Of a host on which nothing is placed now."""
+"""Of a host that is not in service: nothing is placed there now."""
 BAR: Final = 10
 ONE_BY_ONE: Final = 40
 """More hosts than this are drawn as cells."""
@@ -53,7 +53,7 @@ class Bar:
     used: int
     capacity: int
     closed: str = ""
-    """Why nothing is placed on it now, or nothing."""
+    """Its state and why, if it is not in service."""
 
     @property
     def fill(self) -> float:
@@ -71,12 +71,14 @@ def picture(
     stores = [_shared(host) for host in fleet["hosts"] if host.get("shares")]
     bars.sort(key=lambda bar: ([natural(part) for part in bar.place], natural(bar.name)))
     closed = sum(bool(bar.closed) for bar in bars)
-    hosts = counted(len(bars), "host") + (f" ({closed} closed)" if closed else "")
+    hosts = counted(len(bars), "host") + (f" ({closed} out of service)" if closed else "")
     heading = f"{hosts}, {shown} {_percent(bars)} booked, revision {fleet['revision']}"
     below = ["", *stores] if stores else []
     if len(bars) <= ONE_BY_ONE:
         return stack(heading, "", _one_by_one(bars, levels, shown, marked), *below)
-    legend = f"each cell a host: {CELLS} empty to full{f', {CLOSED} closed' if closed else ''}"
+    legend = (
+        f"each cell a host: {CELLS} empty to full{f', {CLOSED} out of service' if closed else ''}"
+    )
     return stack(heading, legend, "", _cells(bars, levels), *below)
 
 
@@ -89,7 +91,10 @@ def main_class(hosts: Iterable[Mapping[str, Any]]) -> str:
 def _bar(host: Mapping[str, Any], levels: Sequence[str], resource_class: str) -> Bar:
     fill = host["resources"].get(resource_class) or {"capacity": 0, "booked": 0, "allocated": 0}
     place = tuple(host["domains"].get(level, NOWHERE) for level in levels)
-    closed = "; ".join(closed_for(one) for one in host.get("closed", ()) if one["why"] != "planned")
+    reasons = [closed_for(one) for one in host.get("closed", ()) if one["why"] != "planned"]
+    # Services of 0.1 say why, and not the state.
+    state = host.get("state", "closed" if reasons else "open")
+    closed = "" if state == "open" else f"{state}: {'; '.join(reasons)}"
     return Bar(host["name"], place, fill["booked"], fill["capacity"], closed)
 
 
@@ -103,7 +108,7 @@ def _shared(host: Mapping[str, Any]) -> str:
 
 
 def _percent(bars: Iterable[Bar]) -> str:
-    """The fill of the open hosts: a closed one is neither free nor full."""
+    """The fill of the hosts in service: another one is neither free nor full."""
     some = [bar for bar in bars if not bar.closed]
     capacity = sum(bar.capacity for bar in some)
     return f"{100 * sum(bar.used for bar in some) / capacity:.0f}%" if capacity else "0%"
@@ -142,7 +147,7 @@ def _one_by_one(
     made.add_column("used", justify="right")
     closed = any(bar.closed for bar in bars)
     if closed:
-        made.add_column("closed")
+        made.add_column("out of service")
     if marked:
         made.add_column("members")
     before: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""`moorage host list|show`: the bookings of hosts, and why one is closed."""
+"""`moorage host list|show|close|open`: the state of hosts, their bookings, and closing them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack, table
-from moorage.cli.parser import Flag, Option
+from moorage.cli.parser import DRY_RUN, Flag, Option
 from moorage.cli.placement_map import natural
 from moorage.cli.times import minute
 
@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class List(Command):
-    """List hosts with their bookings, and why one is closed.
+HOST = Option("host", metavar="HOST", help="its name or UUID")
 
-    A host is closed while its compute service is disabled or down, during a planned window, and
-    while it has no inventory. Providers that share with hosts are listed as shared.
+
+class List(Command):
+    """List hosts with their state and bookings, and why one is closed.
+
+    Nothing new is placed on a closed host; what is there may still run. It is closed while its
+    compute service is disabled, while nothing is left after what is reserved, or by an operator.
+
+    What is on a host that is down does not run: its compute service is down, a planned window has
+    begun, or it has no inventory. Providers that share with hosts are listed as shared.
     """
 
     examples = """
@@ -54,7 +60,7 @@ class Show(Command):
         moorage host show n2
         moorage host show n2 -f json
     """
-    options = (Option("host", metavar="HOST", help="its name or UUID"),)
+    options = (HOST,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -62,10 +68,56 @@ class Show(Command):
         return Shown({"host": host}, _drawn(host))
 
 
+class Close(Command):
+    """Close a host: nothing new is placed there, by decisions or by Nova.
+
+    What is there may still run. Members that hold a place there and have no server get other places
+    with `moorage decision create`; leases get them by themselves.
+    """
+
+    examples = """
+        moorage host close n2 --reason "memory errors"
+    """
+    options = (
+        HOST,
+        Option("--reason", required=True, metavar="TEXT", help="why; operators see it"),
+        DRY_RUN,
+    )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            host = client.hosts.close(args.host, args.reason, dry_run=args.dry_run)
+        return Shown({"host": host}, _state_line(host, dry_run=args.dry_run))
+
+
+class Open(Command):
+    """Open a host that an operator has closed.
+
+    What else closes it still does, and is listed.
+    """
+
+    examples = "moorage host open n2"
+    options = (HOST, DRY_RUN)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            host = client.hosts.open(args.host, dry_run=args.dry_run)
+        return Shown({"host": host}, _state_line(host, dry_run=args.dry_run))
+
+
+def _state_line(host: Mapping[str, Any], *, dry_run: bool) -> str:
+    """A host's state and why, `n2 is closed: disabled`."""
+    reasons = f": {why(host)}" if host["closed"] else ""
+    return f"{host['name']} {'would be' if dry_run else 'is'} {host['state']}{reasons}"
+
+
 def closed_for(one: Mapping[str, Any]) -> str:
     """A reason in words: `disabled`, `away until 2026-12-07 07:00 (maintenance: new firmware)`."""
     if one["why"] not in {"away", "planned"}:
-        return str(one["why"])
+        since = "" if one["start"] is None else f" since {minute(one['start'])}"
+        by = f" by {one['user_id']}" if one.get("user_id") else ""
+        reason = f" ({one['reason']})" if one["reason"] else ""
+        return f"{one['why']}{since}{by}{reason}"
     plan = f"{one['kind']}: {one['reason']}" if one["reason"] else str(one["kind"])
     end = "" if one["end"] is None else f" until {minute(one['end'])}"
     if one["why"] == "away":
@@ -88,7 +140,7 @@ def until(host: Mapping[str, Any]) -> str:
 def _state(host: Mapping[str, Any]) -> str:
     if host["shares"]:
         return "shared"
-    return "open" if host["open"] else "closed"
+    return str(host.get("state", "open" if host["open"] else "closed"))
 
 
 def _drawn(host: Mapping[str, Any]) -> RenderableType:

@@ -108,6 +108,25 @@ class Hosts(Resource):
             first["bookings"] += page["bookings"]
         return first
 
+    def close(self, name: str, reason: str, *, dry_run: bool = False) -> Any:  # noqa: ANN401
+        """Close a host; its status then."""
+        return self._changed("POST", name, "close", {"close": {"reason": reason}}, dry_run=dry_run)
+
+    def open(self, name: str, *, dry_run: bool = False) -> Any:  # noqa: ANN401
+        """Open a host again; its status then."""
+        return self._changed("POST", name, "open", None, dry_run=dry_run)
+
+    def put_service(self, name: str, **service: object) -> Any:  # noqa: ANN401
+        """Say what Nova says of a host's compute service; its status then."""
+        return self._changed("PUT", name, "service", {"service": service})
+
+    def _changed(
+        self, method: str, name: str, what: str, body: object, *, dry_run: bool = False
+    ) -> Any:  # noqa: ANN401 - a JSON object
+        params = {"dry_run": "true"} if dry_run else {}
+        path = f"{self.path}/{quote(name, safe='')}/{what}"
+        return self._call(method, path, body=body, params=params).body["host"]
+
     def _pages(self, path: str, key: str, marker: str, within: str = "") -> Iterator[Any]:
         """The pages of a listing, each continued after the marker of the last item before."""
         params: dict[str, str] = {}

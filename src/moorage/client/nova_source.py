@@ -76,6 +76,7 @@ class _Service(msgspec.Struct):
     zone: str = ""
     status: str = ""
     state: str = ""
+    forced_down: bool = False
 
 
 class _Aggregate(msgspec.Struct):
@@ -161,6 +162,7 @@ def _host(one: _Hypervisor, service: _Service | None, metadata: Mapping[str, set
         metadata={key: frozenset(values) for key, values in metadata.items()},
         enabled=service is not None and service.status == "enabled",
         up=service is not None and service.state == "up",
+        forced_down=service is not None and service.forced_down,
         uuid=one.id.lower() if isinstance(one.id, str) else None,
     )
 

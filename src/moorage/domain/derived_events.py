@@ -369,6 +369,31 @@ def _no_window(change: changes.DropCapacityWindow, before: StoredState) -> Itera
     yield _of_window("capacity.removed", before.window(change.id))
 
 
+def _host(change: changes.CloseHost, before: StoredState) -> Iterator[DerivedEvent]:
+    del before
+    closing = change.closing
+    body = {
+        "host": change.name,
+        "why": ["closed"] if closing is not None else [],
+        "reason": "" if closing is None else closing.reason,
+    }
+    yield _of_host(change, body, closed=closing is not None)
+
+
+def _service(change: changes.PutHostService, before: StoredState) -> Iterator[DerivedEvent]:
+    del before
+    why = () if change.service is None else change.service.reasons
+    body = {"host": change.name, "why": [one.value for one in why], "reason": ""}
+    yield _of_host(change, body, closed=bool(why))
+
+
+def _of_host(
+    change: changes.CloseHost | changes.PutHostService, body: Mapping[str, object], *, closed: bool
+) -> DerivedEvent:
+    type_ = "host.closed" if closed else "host.opened"
+    return DerivedEvent(type_, change.project_id, change.provider, 0, body)
+
+
 def _of_window(type_: str, one: CapacityWindow) -> DerivedEvent:
     body = {
         "kind": one.kind.value,
@@ -453,6 +478,8 @@ _TOLD: Final[Mapping[type, Callable[[Any, StoredState], Iterator[DerivedEvent]]]
             changes.PutEffect: _effect,
             changes.PutCapacityWindow: _window,
             changes.DropCapacityWindow: _no_window,
+            changes.CloseHost: _host,
+            changes.PutHostService: _service,
             changes.PutEntry: _entry,
             changes.PutExplanation: _explanation,
             changes.PutViolation: _violation,

@@ -46,6 +46,7 @@ _SHARE: Final = ("status", "ensemble", "name", "roles", "shares", "owner", "proj
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _SLICE: Final = ("server_provider", "server", "resources", "status", "slice", "project")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
+_HOST: Final = ("host", "why", "reason")
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
 
 PROGRESS: Final = "decision.progress"
@@ -269,6 +270,13 @@ EVENT_TYPES: Final = (
     EventType("capacity.begins", "capacity window", "its hosts are unavailable", _WINDOW),
     EventType("capacity.ends", "capacity window", "its hosts are available again", _WINDOW),
     EventType(
+        "host.closed",
+        "host",
+        "an operator closes a host, or Nova says that its service is disabled or down (operators)",
+        _HOST,
+    ),
+    EventType("host.opened", "host", "what closed it so is over (operators)", _HOST),
+    EventType(
         "capacity.threshold",
         "subscription",
         "what is free, or the share that is used, crosses a subscription's number (operators)",
@@ -288,7 +296,7 @@ THRESHOLDS: Final = frozenset({"lease.time_left", "ensemble.max_additional", "ca
 """Types that exist for one subscription's thresholds, and are delivered to it alone."""
 NAMED_ONLY: Final = frozenset({PROGRESS})
 """Types that are delivered only where a subscription names them: `decision.*` does not."""
-OPERATORS_ONLY: Final = frozenset(name for name in NAMES if name.startswith("capacity."))
+OPERATORS_ONLY: Final = frozenset(name for name in NAMES if name.startswith(("capacity.", "host.")))
 """Types that speak of hosts and of the whole cloud: no tenant of the operator's project reads
 them."""
 

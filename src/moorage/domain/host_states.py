@@ -11,10 +11,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from moorage.domain.period import Instant
 
-    from moorage.domain.period import Instant
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
 """The trait by which Nova marks the provider of a host whose compute service is disabled."""
@@ -45,6 +45,12 @@ class ClosingReason(StrEnum):
 
     DISABLED = "disabled"
     """Nova's compute service there is disabled; see `DISABLED_TRAIT`."""
+    OPERATOR = "closed"
+    """An operator has closed it."""
+    SERVICE_DOWN = "service down"
+    """Nova's compute service there does not report."""
+    FORCED_DOWN = "forced down"
+    """Nova was told that the host is down."""
     SPENT = "no capacity"
     """It has inventories, and nothing left of what servers take there after `reserved`."""
     AWAY = "away"
@@ -63,12 +69,60 @@ class ClosingReason(StrEnum):
 _STATES: Final[Mapping[ClosingReason, HostState]] = MappingProxyType(
     {
         ClosingReason.DISABLED: HostState.CLOSED,
+        ClosingReason.OPERATOR: HostState.CLOSED,
+        ClosingReason.SERVICE_DOWN: HostState.DOWN,
+        ClosingReason.FORCED_DOWN: HostState.DOWN,
         ClosingReason.SPENT: HostState.CLOSED,
         ClosingReason.AWAY: HostState.DOWN,
         ClosingReason.PLANNED: HostState.OPEN,
         ClosingReason.EMPTY: HostState.DOWN,
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorClosing:
+    """A host was closed by an operator."""
+
+    reason: str
+    user_id: str
+    since: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReport:
+    """What Nova last said of a host's compute service, if that is not enabled and up."""
+
+    enabled: bool
+    up: bool
+    forced_down: bool
+    since: Instant
+    """When Moorage learned it."""
+
+    @property
+    def reasons(self) -> tuple[ClosingReason, ...]:
+        """Why the host is closed by it; none: the service serves."""
+        found = () if self.enabled else (ClosingReason.DISABLED,)
+        if self.forced_down:
+            return (*found, ClosingReason.FORCED_DOWN)
+        return found if self.up else (*found, ClosingReason.SERVICE_DOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class HostRecord:
+    """What is stored of a host's state beside its inventories, traits and absences."""
+
+    closing: OperatorClosing | None = None
+    service: ServiceReport | None = None
+
+    def closings(self) -> Iterator[Closing]:
+        """Why the host is closed by it."""
+        one = self.closing
+        if one is not None:
+            yield Closing(ClosingReason.OPERATOR, one.since, reason=one.reason, user_id=one.user_id)
+        if self.service is not None:
+            for why in self.service.reasons:
+                yield Closing(why, self.service.since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +139,8 @@ class Closing:
     """The window's kind: maintenance, decommission or delivery."""
     reason: str = ""
     """The reason that an operator gave."""
+    user_id: str | None = None
+    """The operator who closed the host."""
 
 
 def state_of(closings: tuple[Closing, ...]) -> HostState:

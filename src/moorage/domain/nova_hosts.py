@@ -23,5 +23,7 @@ class NovaHost:
     """Whether its compute service is there and takes new servers."""
     up: bool = True
     """Whether its compute service reports."""
+    forced_down: bool = False
+    """Whether Nova was told that the host is down."""
     uuid: str | None = None
     """The hypervisor's, which is its root resource provider's; None: Nova does not say it."""

@@ -6,24 +6,33 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from moorage.wire.fields import At, Link
+from moorage.wire.fields import At, Link, Reason
 
 HostState: TypeAlias = Literal["open", "closed", "down"]
 """`closed`: nothing new is placed there, what is there may still run; `down`: that does not run."""
 
 
 class Closing(Struct, frozen=True):
-    """Why a host is closed: `disabled`, `away`, and so on; or `planned` to be away.
+    """Why a host is closed: `disabled`, `away`, and so on; or `planned` to be away."""
 
-    The times are those of its planned window.
-    """
-
-    why: Literal["disabled", "no capacity", "away", "planned", "no inventory"]
+    why: Literal[
+        "disabled",
+        "closed",
+        "service down",
+        "forced down",
+        "no capacity",
+        "away",
+        "planned",
+        "no inventory",
+    ]
     start: At | None
+    """The start of a planned window; when an operator closed it, or Nova's word was learned."""
     end: At | None
     capacity_window: str | None
     kind: str | None
     reason: str
+    user_id: str | None
+    """The operator who closed the host."""
 
 
 class HostStatus(Struct, frozen=True):
@@ -72,6 +81,38 @@ class ShownHost(HostStatus, frozen=True):
 
     bookings: list[HostBooking]
     bookings_links: list[Link]
+
+
+class CloseBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a host is closed."""
+
+    reason: Reason
+
+
+class HostClose(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /v1/hosts/{name}/close."""
+
+    close: CloseBody
+
+
+class ServiceBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A compute service as Nova lists it."""
+
+    status: Literal["enabled", "disabled"] = "enabled"
+    state: Literal["up", "down"] = "up"
+    forced_down: bool = False
+
+
+class HostServicePut(Struct, frozen=True, forbid_unknown_fields=True):
+    """PUT /v1/hosts/{name}/service."""
+
+    service: ServiceBody
+
+
+class OneStatus(Struct, frozen=True):
+    """A host without its bookings."""
+
+    host: HostStatus
 
 
 class OneHost(Struct, frozen=True):

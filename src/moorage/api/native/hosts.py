@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from moorage.api.native.call import Reply
 from moorage.api.native.formats import view
 from moorage.api.native.paging import Listing
+from moorage.usecases.ledger.host_states import close_host, open_host, report_service
 from moorage.usecases.ledger.hosts import list_hosts, show_host
 from moorage.usecases.ledger.member_moves import refused_move
 from moorage.wire import hosts as wire
 
 if TYPE_CHECKING:
     from moorage.api.native.call import Call
-    from moorage.usecases.ledger.hosts import Occupancy
+    from moorage.usecases.ledger.hosts import HostStatus, Occupancy
 
 
 def listing(call: Call) -> Reply:
@@ -37,6 +38,33 @@ def show(call: Call) -> Reply:
     bookings = [_booking(one) for one in found]
     host = view(wire.ShownHost, status, bookings=bookings, bookings_links=links)
     return Reply(wire.OneHost(host))
+
+
+def close(call: Call) -> Reply:
+    """POST: close a host."""
+    return _status(call.perform(close_host, call.path["name"], call.body.close.reason))
+
+
+def reopen(call: Call) -> Reply:
+    """POST: take back that operators have closed a host."""
+    return _status(call.perform(open_host, call.path["name"]))
+
+
+def put_service(call: Call) -> Reply:
+    """PUT: what Nova says of a host's compute service."""
+    service: wire.ServiceBody = call.body.service
+    found = call.perform(
+        report_service,
+        call.path["name"],
+        enabled=service.status == "enabled",
+        up=service.state == "up",
+        forced_down=service.forced_down,
+    )
+    return _status(found)
+
+
+def _status(one: HostStatus) -> Reply:
+    return Reply(wire.OneStatus(view(wire.HostStatus, one)))
 
 
 def move(call: Call) -> Reply:

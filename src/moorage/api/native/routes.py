@@ -181,6 +181,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/fleet", OPERATOR, "moorage:fleet:load", fleet.load, "Load a part of a fleet", request=fleet_wire.FleetLoad, response=fleet_wire.FleetLoaded),
     Route("GET", "/hosts", OPERATOR, "moorage:hosts:list", hosts.listing, "List hosts: who is on them until when, and why one is closed", response=hosts_wire.Hosts, query=PAGE),
     Route("GET", "/hosts/{name}", OPERATOR, "moorage:hosts:show", hosts.show, "Show a host with its bookings", response=hosts_wire.OneHost, query=PAGE),
+    Route("POST", "/hosts/{name}/close", OPERATOR, "moorage:hosts:close", hosts.close, "Close a host: nothing new is placed there", request=hosts_wire.HostClose, response=hosts_wire.OneStatus, mutates=True),
+    Route("POST", "/hosts/{name}/open", OPERATOR, "moorage:hosts:open", hosts.reopen, "Open a host again that an operator has closed", response=hosts_wire.OneStatus, mutates=True),
+    Route("PUT", "/hosts/{name}/service", OPERATOR, "moorage:hosts:service", hosts.put_service, "Say what Nova says of a host's compute service", request=hosts_wire.HostServicePut, response=hosts_wire.OneStatus, mutates=True),
     Route("GET", "/hosts/{name}/moves/{server_id}", OPERATOR, "moorage:hosts:move", hosts.move, "Say whether the policies of its ensemble let a server move to a host", response=hosts_wire.OneHostMove),
     Route("GET", "/bookings", OPERATOR, "moorage:bookings:list", fleet.bookings, "List live bookings", response=fleet_wire.Bookings, query=(*PAGE, "provider", "consumer", "decision")),
 )

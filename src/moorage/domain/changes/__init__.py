@@ -35,6 +35,7 @@ from moorage.domain.changes.bounds import (
     ExpectUniqueName,
 )
 from moorage.domain.changes.moorage_records import (
+    CloseHost,
     DeleteEnsemble,
     DeleteFlavor,
     DeleteRecords,
@@ -60,6 +61,7 @@ from moorage.domain.changes.moorage_records import (
     PutEvent,
     PutExplanation,
     PutFlavor,
+    PutHostService,
     PutLease,
     PutQuota,
     PutRequestMix,
@@ -109,6 +111,7 @@ __all__ = [
     "BoundStored",
     "Change",
     "Changeset",
+    "CloseHost",
     "Committed",
     "CreateProvider",
     "CreateResourceClass",
@@ -149,6 +152,7 @@ __all__ = [
     "PutEvent",
     "PutExplanation",
     "PutFlavor",
+    "PutHostService",
     "PutInventories",
     "PutLease",
     "PutQuota",
@@ -226,6 +230,8 @@ Change: TypeAlias = (
     | DeleteFlavor
     | PutCapacityWindow
     | DropCapacityWindow
+    | CloseHost
+    | PutHostService
     | PutTopology
     | PutRequestMix
     | DeleteSubscription

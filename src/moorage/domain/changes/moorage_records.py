@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from moorage.domain.events import DerivedEvent
     from moorage.domain.explain import Explanation, RefusedRequest
     from moorage.domain.flavors import Flavor
+    from moorage.domain.host_states import OperatorClosing, ServiceReport
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.quotas import Quota, QuotaDefaults
@@ -309,6 +310,32 @@ class DropCapacityWindow:
     """Delete a planned window: its hosts are available again. NotFound."""
 
     id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseHost:
+    """Write that an operator has closed a host; `closing` None: it is open again as far as that.
+
+    Bookings there stay. `project_id` is the operator's. NotFound: it is no root provider.
+    """
+
+    provider: str
+    name: str
+    closing: OperatorClosing | None
+    project_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PutHostService:
+    """Write what Nova says of a host's compute service; None: it is enabled and up.
+
+    NotFound: it is no root provider.
+    """
+
+    provider: str
+    name: str
+    service: ServiceReport | None
+    project_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.host_states import HostRecord
     from moorage.domain.period import Instant
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import Inventory, ResourceProvider
@@ -43,6 +44,8 @@ class ProviderState:
     """One per consumer among the bookings."""
     down: tuple[Period, ...] = ()
     """Periods without capacity, whatever its inventories say: its host is planned to be away."""
+    host: HostRecord | None = None
+    """Of a host: what Nova or an operator says against it."""
 
 
 @dataclass(frozen=True, eq=False)

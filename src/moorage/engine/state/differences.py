@@ -66,7 +66,15 @@ def _form(state: ProviderState | None) -> tuple[object, ...] | None:
     if state is None:
         return None
     one = state.provider
-    return one.uuid, one.inventories, one.traits, one.aggregates, one.root_uuid, state.down
+    return (
+        one.uuid,
+        one.inventories,
+        one.traits,
+        one.aggregates,
+        one.root_uuid,
+        state.down,
+        state.host,
+    )
 
 
 def _bookers(state: ProviderState | None) -> set[tuple[str, str | None]]:

@@ -64,7 +64,15 @@ def _changed(old: Snapshot, new: Snapshot) -> list[int]:
 def _capacity_key(state: ProviderState) -> tuple[object, ...]:
     """Everything of a provider that decides what fits there, except its bookings."""
     one = state.provider
-    return (one.uuid, one.inventories, one.traits, one.aggregates, one.root_uuid, state.down)
+    return (
+        one.uuid,
+        one.inventories,
+        one.traits,
+        one.aggregates,
+        one.root_uuid,
+        state.down,
+        state.host,
+    )
 
 
 def _all_of(state: ProviderState) -> Iterator[Span]:

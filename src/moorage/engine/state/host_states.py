@@ -74,15 +74,21 @@ def host_states(snapshot: Snapshot) -> HostStates:
 
 def closings(snapshot: Snapshot, root: int) -> tuple[Closing, ...]:
     """Why a host is closed now, or will be: what its state follows from."""
+    noted = tuple(_noted(snapshot, root))
+    known = {one.why for one in noted}
     closed = host_states(snapshot).closed
-    found = (Closing(why) for why in closed if why is not ClosingReason.AWAY and closed[why][root])
-    return (*found, *_noted(snapshot, root))
+    found = (Closing(why) for why in closed if why not in known and closed[why][root])
+    return (*found, *noted)
 
 
 def _noted(snapshot: Snapshot, root: int) -> Iterator[Closing]:
-    """The closings that are stored for a host: its planned absences that are not over."""
-    now = snapshot.taken_at
-    for one in snapshot.state(root).down if root in snapshot.noted_hosts else ():
+    """The closings that are stored for a host; of its planned absences those that are not over."""
+    if root not in snapshot.noted_hosts:
+        return
+    now, state = snapshot.taken_at, snapshot.state(root)
+    if state.host is not None:
+        yield from state.host.closings()
+    for one in state.down:
         if one.end > now:
             why = ClosingReason.AWAY if one.covers(now) else ClosingReason.PLANNED
             yield Closing(why, one.start, None if one.end == FOREVER else one.end)

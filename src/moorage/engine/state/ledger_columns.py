@@ -72,7 +72,7 @@ class LedgerColumns:
     offered_by: Mapping[int, str] = field(default_factory=dict)
     """Row of a server provider -> the consumer that offers it."""
     noted_hosts: frozenset[int] = frozenset()
-    """Rows of root providers with planned absences."""
+    """Rows of root providers with planned absences, or with a `HostRecord`."""
     cache: dict[object, object] = field(default_factory=dict, repr=False)
     """Values derived from names, trees and topology; shared by snapshots that agree in these."""
     consumer_rows: ConsumerRows = field(default_factory=ConsumerRows, repr=False)

@@ -188,12 +188,14 @@ class RevisionBuilder:
         return {row: consumer for row, consumer in merged.items() if consumer is not None}
 
     def _noted_hosts(self) -> frozenset[int]:
-        """Hosts with planned absences; the old set if nothing changed."""
+        """Hosts with planned absences or a record; the old set if nothing changed."""
         old = self.old.noted_hosts
         now = {
             row
             for row, _, state in self._changes
-            if state is not None and state.down and state.provider.parent_uuid is None
+            if state is not None
+            and (state.down or state.host is not None)
+            and state.provider.parent_uuid is None
         }
         changed = {row for row, _, _ in self._changes}
         return old if old & changed == now else (old - changed) | now

@@ -20,6 +20,7 @@ from moorage.store.values import rows, stored_bodies
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from moorage.domain.host_states import HostRecord
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
@@ -51,6 +52,8 @@ _AWAY = (
     .join(tables.away, _a.provider == _p.root)
     .order_by(_a.start_at, _a.end_at)
 )
+_r = tables.host_records.c
+_RECORDS = select(_r.provider, _r.closing, _r.service)
 _BOOKINGS = select(*(_b[name] for name in rows.BOOKING_ROW)).order_by(_b.number)
 _OCCUPANTS = select(_c.uuid, _c.project_id, _m.tags).outerjoin(
     tables.members, _m.consumer == _c.uuid
@@ -61,6 +64,7 @@ _SOME_INVENTORIES = _INVENTORIES.where(tables.inventories.c.provider.in_(_SOME))
 _SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
 _SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_SOME))
 _SOME_AWAY = _AWAY.where(_p.uuid.in_(_SOME))
+_SOME_RECORDS = _RECORDS.where(_r.provider.in_(_SOME))
 _SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
 _OCCUPANTS_OF_SOME = _OCCUPANTS.where(
     _c.uuid.in_(select(_b.consumer).where(_b.provider.in_(_SOME)))
@@ -100,6 +104,7 @@ def _questions(uuids: Sequence[str]) -> Iterator[Question]:
         _SOME_AGGREGATES,
         _SOME_BOOKINGS,
         _SOME_AWAY,
+        _SOME_RECORDS,
     ):
         yield statement, {"providers": uuids}
 
@@ -108,8 +113,9 @@ def _states(
     found: Sequence[Iterable[Any]], occupants: Mapping[str, Occupant]
 ) -> Iterator[ProviderState]:
     """The states that the answers to `_questions` tell, oldest provider first."""
-    *parts, bookings, away = found
-    return _booked(_assembled(*parts), bookings, occupants, _down(away))
+    *parts, bookings, away, records = found
+    hosts = {one.provider: rows.host_record(one) for one in records}
+    return _booked(_assembled(*parts), bookings, occupants, _down(away), hosts)
 
 
 class _Occupants(dict[str, "Occupant"]):
@@ -182,7 +188,8 @@ def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterato
             for row in counters
         )
         down = {uuid: known[uuid].down for uuid in some}
-        yield from _booked(providers, bookings, _occupants(occupants), down)
+        hosts = {uuid: known[uuid].host for uuid in some}
+        yield from _booked(providers, bookings, _occupants(occupants), down, hosts)
 
 
 _CONSUMER: Final = attrgetter("consumer")
@@ -246,6 +253,7 @@ def _arrived(
         (*state.bookings, *bookings),
         (*state.occupants, *came),
         state.down,
+        state.host,
     )
     return AddedBookings(now, bookings)
 
@@ -284,6 +292,7 @@ def _booked(
     bookings: Iterable[Any],
     occupants: Mapping[str, Occupant],
     down: Mapping[str, tuple[Period, ...]],
+    hosts: Mapping[str, HostRecord | None],
 ) -> Iterator[ProviderState]:
     on = rows.by(bookings, "provider")
     for provider in providers:
@@ -294,6 +303,7 @@ def _booked(
             mine,
             tuple(map(occupants.__getitem__, consumers)),
             down.get(provider.uuid, ()),
+            hosts.get(provider.uuid),
         )
 
 

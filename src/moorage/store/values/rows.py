@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.consumers import Consumer
+from moorage.domain.host_states import HostRecord
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
@@ -40,6 +41,15 @@ def inventory(row: Any) -> Inventory:  # noqa: ANN401 - a row of `inventories`
         row.step_size,
         row.allocation_ratio,
         row.updated_at,
+    )
+
+
+def host_record(row: Any) -> HostRecord:  # noqa: ANN401 - a row of `host_records`
+    """What is stored of one host's state."""
+    closing, service = row.closing, row.service
+    return HostRecord(
+        None if closing is None else stored_bodies.OPERATOR_CLOSING.decode(closing),
+        None if service is None else stored_bodies.SERVICE_REPORT.decode(service),
     )
 
 

@@ -23,6 +23,7 @@ from moorage.domain.effects import Effect
 from moorage.domain.ensembles import Ensemble
 from moorage.domain.explain import Explanation
 from moorage.domain.flavors import Flavor
+from moorage.domain.host_states import OperatorClosing, ServiceReport
 from moorage.domain.leases import Lease
 from moorage.domain.member_names import MemberName
 from moorage.domain.quotas import Quota
@@ -167,6 +168,8 @@ EVENT_BODY: Final = StoredBody[Mapping[str, object]](dict[str, object])
 SUBSCRIPTION: Final = StoredBody(Subscription)
 DEAD_LETTER: Final = StoredBody(DeadLetter)
 CAPACITY_WINDOW: Final = StoredBody(CapacityWindow)
+OPERATOR_CLOSING: Final = StoredBody(OperatorClosing)
+SERVICE_REPORT: Final = StoredBody(ServiceReport)
 SERVER_PROVIDER: Final = StoredBody(ServerProvider)
 TEMPLATE: Final = StoredBody(Template)
 EXPLANATION: Final = StoredBody(Explanation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.usecases.claims import presented, stay_terms
-from moorage.usecases.ledger import build_retries, exclusive_hosts, member_moves
+from moorage.usecases.ledger import build_retries, exclusive_hosts, host_states, member_moves
 from moorage.usecases.shared.candidate_search import (
     CandidateSearch,
     RequestRule,
@@ -70,6 +70,11 @@ def _with_server_providers(search: CandidateSearch) -> bool:
     return bool(search.snapshot.offered_by)
 
 
+def _among_closed_hosts(search: CandidateSearch) -> bool:
+    """Whether anything is stored against the service of any host."""
+    return bool(search.snapshot.noted_hosts)
+
+
 def _in_kept_fleet(search: CandidateSearch) -> bool:
     """Whether there are exclusive ensembles."""
     return bool(search.asked.store.exclusive_ensembles(search.snapshot).ensembles)
@@ -95,6 +100,7 @@ SEARCH_RULES: Final = (
     SearchRule(_may_retry_build, build_retries.on_place_or_elsewhere),
     SearchRule(_present_claim, presented.on_place),
     SearchRule(_with_server_providers, without_server_providers),
+    SearchRule(_among_closed_hosts, host_states.without_closed_hosts),
     SearchRule(_in_kept_fleet, exclusive_hosts.without_exclusive_hosts),
     SearchRule(_move_member, member_moves.with_hosts_for_move),
     SearchRule(_have_terms, stay_terms.over_stay),

@@ -181,7 +181,7 @@ def list_hosts(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[Hos
     rows = sorted(snapshot.hosts.tolist(), key=lambda row: snapshot.uuids[row])
     after = (row for row in rows if page.marker is None or snapshot.uuids[row] > page.marker)
     windows = windows_by_host(env.store, snapshot.taken_at)
-    return tuple(_status(snapshot, row, windows) for row in islice(after, page.limit))
+    return tuple(host_status(snapshot, row, windows) for row in islice(after, page.limit))
 
 
 def show_host(
@@ -197,7 +197,7 @@ def show_host(
     store, snapshot = env.store, env.store.snapshot()
     row = host_named(snapshot, name)
     windows = windows_by_host(store, snapshot.taken_at)
-    return _status(snapshot, row, windows), tuple(_occupancies(store, snapshot, row, page))
+    return host_status(snapshot, row, windows), tuple(_occupancies(store, snapshot, row, page))
 
 
 def windows_by_host(store: Store, now: Instant) -> Mapping[str, Sequence[CapacityWindow]]:
@@ -250,9 +250,10 @@ def host_named(snapshot: Snapshot, name: str) -> int:
     return int(row)
 
 
-def _status(
+def host_status(
     snapshot: Snapshot, row: int, windows: Mapping[str, Sequence[CapacityWindow]]
 ) -> HostStatus:
+    """The state and the use of a host."""
     now = snapshot.taken_at
     booked = [one for below in _tree(snapshot, row) for one in snapshot.bookings_of(below)]
     return HostStatus(

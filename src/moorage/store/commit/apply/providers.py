@@ -184,6 +184,7 @@ def delete_provider(batch: Batch, change: DeleteProvider) -> None:
         tables.provider_traits,
         tables.provider_aggregates,
         tables.away,
+        tables.host_records,
     ):
         connection.execute(delete(table).where(table.c.provider == change.uuid))
     connection.execute(delete(tables.server_providers).where(_s.id == change.uuid))

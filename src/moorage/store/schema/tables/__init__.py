@@ -1,18 +1,17 @@
-"""All tables, in SQLAlchemy Core: those of `ledger`, and those of `events`.
+"""All tables, in SQLAlchemy Core: those of `ledger`, of `hosts` and of `events`.
 
 Definitions only live here, and what they are made of is in `columns`; no statement does.
 """
 
 from moorage.store.schema.naming import metadata
 from moorage.store.schema.tables.events import dead_letters, event_starts, events, subscriptions
+from moorage.store.schema.tables.hosts import away, capacity_windows, host_records
 from moorage.store.schema.tables.ledger import (
     HAS_END,
     LAPSED,
     PLACE_TAKEN,
     UNJUDGED,
-    away,
     bookings,
-    capacity_windows,
     changes,
     claims,
     consumers,
@@ -67,6 +66,7 @@ __all__ = [
     "exclusive_ensembles",
     "explanations",
     "flavors",
+    "host_records",
     "inventories",
     "lease_serials",
     "lease_uses",

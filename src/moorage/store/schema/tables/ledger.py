@@ -356,24 +356,6 @@ effects = Table(
     comment="What must happen at an instant; done ones are kept as a record.",
 )
 
-capacity_windows = Table(
-    "capacity_windows",
-    metadata,
-    *numbered_with_id(),
-    Column("body", LONG, nullable=False),
-    comment="Planned changes of capacity: when hosts are away.",
-)
-
-away = Table(
-    "away",
-    metadata,
-    Column("provider", UUID, primary_key=True),
-    Column("window_id", UUID, primary_key=True, index=True),
-    Column("start_at", BigInteger, nullable=False),
-    Column("end_at", BigInteger, nullable=False),
-    comment="The hosts of capacity windows: root providers without capacity from start to end.",
-)
-
 waitlist = Table(
     "waitlist",
     metadata,
