@@ -7,11 +7,20 @@ from tests.contract.conftest import SetClock, how_many_pass
 from tests.contract.test_store_ensembles import ensemble, write
 from tests.contract.test_store_records import sweep
 
-from moorage.domain.changes import Changeset, DeleteEnsemble, MarkJudged, PutEnsemble, PutViolation
+from moorage.domain.actors import UNKNOWN, Actor
+from moorage.domain.changes import (
+    Changeset,
+    DeleteEnsemble,
+    MarkJudged,
+    PutEnsemble,
+    PutTopology,
+    PutViolation,
+)
 from moorage.domain.errors import ConcurrentUpdate, NotFound
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER
 from moorage.domain.records import RecordKind
+from moorage.domain.topology import EMPTY
 from moorage.domain.violations import Cause, CauseKind, Violation
 from moorage.store import Ledger
 from moorage.usecases.compliance_ports import ViolationFilter
@@ -34,7 +43,7 @@ def violation(id_: str, policy: str | None = "apart", **more: object) -> Violati
         amount=1,
         text="h1 holds 2",
         since=1_000,
-        cause=Cause(CauseKind.HOST, ("h1",), "disabled", "ann"),
+        cause=Cause(CauseKind.HOST, ("h1",), "disabled", Actor("ann", "p", "req-1")),
     )
     return replace(made, **more)  # type: ignore[arg-type]
 
@@ -102,8 +111,18 @@ def test_an_ensemble_is_unjudged_until_it_is_judged_as_it_is(store: Ledger) -> N
     write(store, PutEnsemble(ensemble(1), 0))
     assert store.compliance.unjudged(10) == ["e1", "e2"]
     found = store.compliance.ensembles_by_id(["e2", "e1", "gone"])
-    assert [(one.id, unjudged) for one, unjudged in found] == [("e1", True), ("e2", True)]
+    assert [(one.ensemble.id, one.unjudged) for one in found] == [("e1", True), ("e2", True)]
     assert store.compliance.every_ensemble() == ["e1", "e2"]
+
+
+def test_who_wrote_an_ensemble_and_the_topology_is_known(store: Ledger) -> None:
+    assert store.compliance.topology_actor() == UNKNOWN
+    ann = Actor("ann", "p", "req-1")
+    acting = store.by(ann)
+    acting.commit(Changeset((PutEnsemble(ensemble(1), 0), PutTopology(EMPTY))))
+    (one, other) = store.compliance.ensembles_by_id(["e1", "e2"])
+    assert (one.actor, other.actor) == (ann, UNKNOWN)
+    assert store.compliance.topology_actor() == ann
 
 
 def test_violations_are_kept_as_other_records_are(store: Ledger, clock: SetClock) -> None:

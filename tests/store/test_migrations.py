@@ -80,6 +80,8 @@ def _without_violations(operations: Operations) -> None:
     operations.drop_table("violations")
     operations.drop_index("ix_ensembles_unjudged", "ensembles")
     operations.drop_column("ensembles", "unjudged")
+    operations.drop_column("ensembles", "actor")
+    operations.drop_column("topology", "actor")
 
 
 def without_actors(operations: Operations) -> None:

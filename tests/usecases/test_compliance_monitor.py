@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from sqlalchemy import func, update
 
+from moorage.domain.actors import Actor
 from moorage.domain.changes import Changeset, PutTopology, PutTraits, PutViolation
 from moorage.domain.errors import Busy
 from moorage.domain.member_names import MemberName
@@ -66,7 +67,8 @@ class Watched:
         store = self.service.store
         provider = store.provider(host)
         traits = provider.traits | {DISABLED} if there else provider.traits - {DISABLED}
-        store.commit(Changeset((PutTraits(host, traits, provider.generation),)))
+        acting = store.by(Actor(user_id="ops", operator=True))
+        acting.commit(Changeset((PutTraits(host, traits, provider.generation),)))
 
 
 @pytest.fixture
@@ -112,9 +114,9 @@ def test_a_disabled_host_puts_its_member_at_risk_until_it_is_enabled(watched: Wa
     watched.disable(host)
     assert watched.told() == [("policy.violated", "ha"), ("member.at_risk", "db[1]")]
     assert watched.open() == {"policy ha", "member db[1]"}
-    causes = {one.cause for one in records(service)}
-    assert [(one.kind, one.reason) for one in causes] == [("host", "disabled")]
-    assert [one.hosts for one in causes] == [(service.store.provider(host).name,)]
+    (cause,) = {one.cause for one in records(service)}
+    assert (cause.kind, cause.reason, cause.actor.user_id) == ("host", "disabled", "ops")
+    assert cause.hosts == (service.store.provider(host).name,)
     watched.disable(host, there=False)
     assert watched.told()[2:] == [("policy.restored", "ha"), ("member.recovered", "db[1]")]
     assert watched.open() == set()
@@ -126,10 +128,13 @@ def test_a_host_out_of_service_ends_no_violation(watched: Watched) -> None:
     service = watched.service
     found = made(service, count=2)
     hosts = [host_of(service, found, f"db[{n}]") for n in (0, 1)]
+    watched.look()
     path = f"/ensembles/{found['ensemble']['id']}/policies/same"
     same = {"policy": {"type": "anti-affinity", "members": ["db"], "level": "zone"}}
     assert service.call("PUT", path, same, headers={"If-Match": "*"}).status_code == 200
     assert watched.told() == [("policy.violated", "same")]
+    (record,) = records(service)
+    assert (record.cause.kind, record.cause.actor.user_id) == ("ensemble", "ann")
     for host in hosts:
         watched.disable(host)
     assert "policy.restored" not in {word for word, _ in watched.told()}
@@ -145,10 +150,10 @@ def test_a_topology_change_that_breaks_a_policy_is_told_and_so_is_its_end(
     before = store.snapshot().topology
     racks = {(tree, host): "r1" for tree, host in before.attachments if tree == "location"}
     flat = Topology(before.levels, before.domains, {**before.attachments, **racks})
-    store.commit(Changeset((PutTopology(flat),)))
+    store.by(Actor(user_id="ops")).commit(Changeset((PutTopology(flat),)))
     assert watched.told() == [("policy.violated", "apart")]
     (record,) = store.compliance.page(ViolationFilter(), Page())
-    assert record.cause.kind == "topology"
+    assert (record.cause.kind, record.cause.actor.user_id) == ("topology", "ops")
     store.commit(Changeset((PutTopology(before),)))
     assert watched.told()[1:] == [("policy.restored", "apart")]
 

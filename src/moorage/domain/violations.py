@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, Instant
 
@@ -54,9 +55,8 @@ class Cause:
     """Names of the hosts concerned, for operators; a bounded number."""
     reason: str = ""
     """Why a host is out of service, for operators."""
-    user_id: str | None = None
-    """Who; None: nobody, or not known."""
-    request_id: str | None = None
+    actor: Actor = UNKNOWN
+    """Who did it, as far as it is known."""
 
 
 FOUND: Final = Cause()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from moorage.domain.actors import Actor
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
     from moorage.domain.violations import Violation
@@ -27,6 +28,17 @@ class ViolationFilter:
     """Whether it lasts."""
     since: Instant | None = None
     """Those that last or ended after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEnsemble:
+    """An ensemble, and what is known of its last change."""
+
+    ensemble: Ensemble
+    unjudged: bool
+    """Whether it has changed since it was judged."""
+    actor: Actor
+    """Who changed it last."""
 
 
 class ComplianceRecords(Protocol):
@@ -53,8 +65,8 @@ class ComplianceRecords(Protocol):
     def ensembles_of(self, servers: Iterable[str], decisions: Iterable[str]) -> frozenset[str]:
         """Ids of the ensembles that have any of these servers, or were decided by any of these."""
 
-    def ensembles_by_id(self, ids: Collection[str]) -> Sequence[tuple[Ensemble, bool]]:
-        """Those of the ensembles that exist, by creation, with what their policies refer to.
+    def ensembles_by_id(self, ids: Collection[str]) -> Sequence[WrittenEnsemble]:
+        """Those of the ensembles that exist, by creation, with what their policies refer to."""
 
-        And whether each has changed since it was judged.
-        """
+    def topology_actor(self) -> Actor:
+        """Who wrote the topology last."""

@@ -12,13 +12,14 @@ from moorage.store.read.leases import OF_AN_OFFER
 from moorage.store.read.stored_values import page_of
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
+from moorage.usecases.compliance_ports import WrittenEnsemble
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy import Select
 
-    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.actors import Actor
     from moorage.domain.violations import Violation
     from moorage.usecases.compliance_ports import ViolationFilter
     from moorage.usecases.paging import Page
@@ -47,8 +48,9 @@ _UNJUDGED: Final = (
 )
 _EVERY: Final = select(_e.id).where(~OF_AN_OFFER).order_by(_e.number)
 _ENSEMBLES: Final = (
-    select(_e.body, _e.unjudged).where(_e.id.in_(_SOME), ~OF_AN_OFFER).order_by(_e.number)
+    select(_e.body, _e.unjudged, _e.actor).where(_e.id.in_(_SOME), ~OF_AN_OFFER).order_by(_e.number)
 )
+_TOPOLOGY_ACTOR: Final = select(tables.topology.c.actor)
 _OF_SERVERS: Final = select(_s.ensemble_id).where(_s.server.in_(_SOME)).distinct()
 _OF_DECISIONS: Final = select(_d.ensemble_id).where(_d.id.in_(_SOME)).distinct()
 
@@ -109,7 +111,13 @@ class ComplianceStore(EnsembleQueries):
             for id_ in self._ask(query, some=some).scalars()
         )
 
-    def ensembles_by_id(self, ids: Collection[str]) -> Sequence[tuple[Ensemble, bool]]:
+    def topology_actor(self) -> Actor:
+        return stored_bodies.actor_of(self._ask(_TOPOLOGY_ACTOR).scalar_one_or_none())
+
+    def ensembles_by_id(self, ids: Collection[str]) -> Sequence[WrittenEnsemble]:
         rows = [row for some in chunks(ids) for row in self._ask(_ENSEMBLES, some=some)]
         found = self._with_references([stored_bodies.ENSEMBLE.decode(row.body) for row in rows])
-        return [(one, bool(row.unjudged)) for one, row in zip(found, rows, strict=True)]
+        return [
+            WrittenEnsemble(one, bool(row.unjudged), stored_bodies.actor_of(row.actor))
+            for one, row in zip(found, rows, strict=True)
+        ]

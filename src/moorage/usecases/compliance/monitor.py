@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from moorage.domain.actors import UNKNOWN
 from moorage.domain.changes import Changeset, ExpectEnsemble, MarkJudged, PutViolation
 from moorage.domain.errors import Busy, ConcurrentUpdate, NotFound
 from moorage.domain.period import SECOND
-from moorage.domain.violations import FOUND, Cause, CauseKind, MemberCondition, Violation
+from moorage.domain.violations import Cause, CauseKind, MemberCondition, Violation
 from moorage.engine.state.differences import differences
 from moorage.engine.state.host_states import host_states
 from moorage.usecases.compliance.judgement import judge
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from moorage.domain.actors import Actor
     from moorage.domain.changes import Change
     from moorage.domain.ensembles import Ensemble
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.compliance.judgement import Judgement
+    from moorage.usecases.compliance_ports import WrittenEnsemble
     from moorage.usecases.environment import UseCaseEnvironment
 
 _log = logging.getLogger(__name__)
@@ -46,6 +49,19 @@ AT_ONCE: Final = 100
 """Ensembles that are judged with one snapshot and written in one commit."""
 _RANK: Final = tuple(CauseKind)
 """Of several causes at once, the first of these is kept."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Trigger:
+    """Why an ensemble is judged; of several the least counts."""
+
+    rank: int = field(init=False)
+    kind: CauseKind = field(default=CauseKind.FOUND, compare=False)
+    after: int = field(default=0, compare=False)
+    """The revision before what changed."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rank", _RANK.index(self.kind))
 
 
 @dataclass
@@ -94,13 +110,13 @@ class ComplianceMonitor:
     _seen: Snapshot | None = None
     _states: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
     """[P] of `_seen`: the severity of the state of each provider's host."""
-    _due: dict[str, Cause] = field(default_factory=dict)
+    _due: dict[str, _Trigger] = field(default_factory=dict)
     """Ensembles to be judged at once."""
-    _all: dict[str, Cause] = field(default_factory=dict)
+    _all: dict[str, _Trigger] = field(default_factory=dict)
     """What is left of all ensembles, at the start and after a change of the topology."""
-    _later: dict[str, Cause] = field(default_factory=dict)
+    _later: dict[str, _Trigger] = field(default_factory=dict)
     """Ensembles to be judged when nothing else is due, a batch each round."""
-    _sweeping: dict[str, Cause] = field(default_factory=dict)
+    _sweeping: dict[str, _Trigger] = field(default_factory=dict)
     _next_sweep: float = 0.0
     _settling: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Violation of a host's cause that is not found any more -> its ensemble, and when it ends."""
@@ -117,7 +133,7 @@ class ComplianceMonitor:
         for id_, (ensemble, until) in list(self._settling.items()):
             if until <= now:
                 self._settling[id_] = ensemble, 0.0
-                self._due.setdefault(ensemble, FOUND)
+                self._due.setdefault(ensemble, _Trigger())
         if self._due:
             self._judge(_taken(self._due), snapshot)
         elif self._all:
@@ -141,6 +157,7 @@ class ComplianceMonitor:
     def _look(self) -> Snapshot:
         """The newest snapshot, after what it changes is noted as due."""
         store, old = self.env.store, self._seen
+        after = 0 if old is None else old.revision
         # Read first: an ensemble that is written later is found in the next round.
         unjudged = store.compliance.unjudged(AT_ONCE)
         snapshot = store.snapshot()
@@ -154,21 +171,20 @@ class ComplianceMonitor:
             self._note_changes(old, snapshot)
         if old is not None:
             self._note_hosts(old, snapshot, states)
-        self._add(unjudged, Cause(CauseKind.ENSEMBLE))
+        self._add(unjudged, _Trigger(CauseKind.ENSEMBLE, after))
         self._seen, self._states = snapshot, states
         return snapshot
 
-    def _add(self, ensembles: Iterable[str], cause: Cause) -> None:
+    def _add(self, ensembles: Iterable[str], trigger: _Trigger) -> None:
         for one in ensembles:
-            known = self._due.get(one)
-            if known is None or _RANK.index(cause.kind) < _RANK.index(known.kind):
-                self._due[one] = cause
+            known = self._due.get(one) or self._all.pop(one, None)
+            self._due[one] = trigger if known is None else min(trigger, known)
             if one in self._read.referring:
                 for other in self._read.referring[one] - self._due.keys():
-                    self._due[other] = Cause(CauseKind.REFERENCE)
+                    self._due[other] = replace(trigger, kind=CauseKind.REFERENCE)
 
-    def _every(self, kind: CauseKind) -> dict[str, Cause]:
-        return dict.fromkeys(self.env.store.compliance.every_ensemble(), Cause(kind))
+    def _every(self, kind: CauseKind) -> dict[str, _Trigger]:
+        return dict.fromkeys(self.env.store.compliance.every_ensemble(), _Trigger(kind))
 
     def _note_changes(self, old: Snapshot, new: Snapshot) -> None:
         """Note the ensembles of consumers that came or went, and of those who look at them."""
@@ -178,18 +194,20 @@ class ComplianceMonitor:
             # Slices move with the server on which they are.
             carried = [row for row, server in new.offered_by.items() if server in consumers]
             _book(new, carried, consumers, decisions)
-        self._add(records.ensembles_of(consumers, decisions), Cause(CauseKind.MOVED))
+        self._add(
+            records.ensembles_of(consumers, decisions), _Trigger(CauseKind.MOVED, old.revision)
+        )
         for row in found.rows:
             beside = {int(one.root[row]) for one in (old, new) if row < len(one.root)} | {row}
             for one in beside & self._read.beside.keys():
-                self._add(list(self._read.beside[one]), Cause(CauseKind.NEIGHBOUR))
+                self._add(list(self._read.beside[one]), _Trigger(CauseKind.NEIGHBOUR, old.revision))
         if found.providers:
             there, decided = set[str](), set[str]()
             for snapshot in (old, new):
                 _book(snapshot, _trees(snapshot, found.providers), there, decided)
-            self._add(records.ensembles_of(there, decided), Cause(CauseKind.HOST))
+            self._add(records.ensembles_of(there, decided), _Trigger(CauseKind.HOST, old.revision))
             for other in self._read.fleet - self._due.keys():
-                self._later.setdefault(other, Cause(CauseKind.HOST))
+                self._later.setdefault(other, _Trigger(CauseKind.HOST, old.revision))
 
     def _note_hosts(self, old: Snapshot, new: Snapshot, states: NDArray[np.int8]) -> None:
         """Note the ensembles of everyone on hosts that went out of service or came back."""
@@ -202,7 +220,7 @@ class ComplianceMonitor:
         for snapshot in (old, new):
             _book(snapshot, rows, consumers, decisions)
         found = self.env.store.compliance.ensembles_of(consumers, decisions)
-        self._add(found, Cause(CauseKind.HOST))
+        self._add(found, _Trigger(CauseKind.HOST, old.revision))
 
     # --- judging --------------------------------------------------------------------------
 
@@ -221,7 +239,7 @@ class ComplianceMonitor:
         if not self._sweeping:
             self._next_sweep = now + self.env.limits.compliance_sweep / SECOND
 
-    def _judge(self, due: dict[str, Cause], snapshot: Snapshot) -> int:
+    def _judge(self, due: dict[str, _Trigger], snapshot: Snapshot) -> int:
         """Judge ensembles and write what has changed; return the number of changed violations.
 
         What another process has changed meanwhile is due again. One that cannot be judged keeps no
@@ -254,22 +272,23 @@ class ComplianceMonitor:
             raise failures[0]
         return number
 
-    def _write(self, due: dict[str, Cause], snapshot: Snapshot) -> int:
+    def _write(self, due: dict[str, _Trigger], snapshot: Snapshot) -> int:
         store = self.env.store
         stored = store.compliance.open_of(due)
         found = store.compliance.ensembles_by_id(due)
         changes: list[Change] = []
         number = 0
-        for one, _ in found:
+        for written in found:
+            one = written.ensemble
             known = stored.get(one.id, ())
-            put = list(self._changes(one, snapshot, known, due[one.id]))
+            put = list(self._changes(written, snapshot, known, due[one.id]))
             if put:
                 changes += (ExpectEnsemble(one.id, one.generation), *put)
                 number += len(put)
-        for gone in due.keys() - {one.id for one, _ in found}:
+        for gone in due.keys() - {one.ensemble.id for one in found}:
             self._forget_settling(gone, ())
             self._read.forget(gone)
-        judged = tuple((one.id, one.generation) for one, unjudged in found if unjudged)
+        judged = tuple((one.ensemble.id, one.ensemble.generation) for one in found if one.unjudged)
         if judged:
             changes.append(MarkJudged(judged))
         if changes:
@@ -277,39 +296,59 @@ class ComplianceMonitor:
         return number
 
     def _changes(
-        self, ensemble: Ensemble, snapshot: Snapshot, stored: Sequence[Violation], cause: Cause
+        self,
+        written: WrittenEnsemble,
+        snapshot: Snapshot,
+        stored: Sequence[Violation],
+        trigger: _Trigger,
     ) -> Iterator[PutViolation]:
         """What is to be written of an ensemble's violations."""
+        ensemble = written.ensemble
         found = judge(snapshot, ensemble)
         self._read.note(ensemble, found)
         now = self.env.store.now()
         self._forget_settling(ensemble.id, [one.id for one in stored])
+        cause = Cause(trigger.kind)
         present = {one.key: one for one in violations_of(snapshot, ensemble, found, cause)}
+        actor = UNKNOWN
+        if present.keys() != {one.key for one in stored}:
+            actor = self._actor(written, snapshot, found, trigger)
         for old in stored:
             new = present.pop(old.key, None)
             if new is not None:
                 self._settling.pop(old.id, None)
-                if (new.type, new.amount, new.members, new.required) != (
-                    old.type,
-                    old.amount,
-                    old.members,
-                    old.required,
-                ):
-                    kept = replace(
-                        old,
-                        type=new.type,
-                        amount=new.amount,
-                        members=new.members,
-                        required=new.required,
-                        text=new.text,
-                    )
+                kept = replace(
+                    old,
+                    type=new.type,
+                    amount=new.amount,
+                    members=new.members,
+                    required=new.required,
+                )
+                if kept != old:
                     worse = new.type != old.type and new.type == MemberCondition.LOST
-                    yield PutViolation(kept, old.generation, worse=worse)
+                    yield PutViolation(replace(kept, text=new.text), old.generation, worse=worse)
             elif self._is_over(ensemble, old):
-                ended = replace(old, until=max(now, old.since), ended_by=cause)
+                ended_by = replace(cause, actor=actor)
+                ended = replace(old, until=max(now, old.since), ended_by=ended_by)
                 yield PutViolation(ended, old.generation)
         for new in present.values():
-            yield PutViolation(replace(new, id=self.env.ids.uuid(), since=now), None)
+            begun_by = replace(new.cause, actor=actor)
+            begun = replace(new, id=self.env.ids.uuid(), since=now, cause=begun_by)
+            yield PutViolation(begun, None)
+
+    def _actor(
+        self, written: WrittenEnsemble, snapshot: Snapshot, found: Judgement, trigger: _Trigger
+    ) -> Actor:
+        """Who did what an ensemble is judged for."""
+        store = self.env.store
+        if trigger.kind is CauseKind.ENSEMBLE:
+            return written.actor
+        if trigger.kind is CauseKind.TOPOLOGY:
+            return store.compliance.topology_actor()
+        if trigger.kind is CauseKind.FOUND:
+            return UNKNOWN
+        rows = {*found.hosts.values(), *found.neighbours}
+        return store.last_actor([snapshot.uuids[row] for row in rows], trigger.after) or UNKNOWN
 
     def _is_over(self, ensemble: Ensemble, old: Violation) -> bool:
         """Whether a violation that is not found any more has ended.
@@ -334,7 +373,7 @@ class ComplianceMonitor:
                 del self._settling[id_]
 
 
-def _taken(queue: dict[str, Cause]) -> dict[str, Cause]:
+def _taken(queue: dict[str, _Trigger]) -> dict[str, _Trigger]:
     """The first of a queue, taken out of it."""
     some = list(islice(queue, AT_ONCE))
     return {one: queue.pop(one) for one in some}

@@ -191,6 +191,7 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         "name": ensemble.name,
         "generation": ensemble.generation,
         "unjudged": True,
+        "actor": batch.actor,
         "body": batch.bodies.of(change),
     }
     write(batch, _ENSEMBLE, ensemble.id, values, change.generation)

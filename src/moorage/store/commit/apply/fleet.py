@@ -25,7 +25,11 @@ _NO_FLAVOR: Final = delete(tables.flavors).where(_f.id == _OF)
 _ROOTS: Final = select(tables.providers.c.name).where(tables.providers.c.parent.is_(None))
 _TOPOLOGY: Final = select(_t.body)
 _NEW_TOPOLOGY: Final = insert(tables.topology)
-_WRITE_TOPOLOGY: Final = update(tables.topology).where(_t.id == 1).values(body=bindparam("body"))
+_WRITE_TOPOLOGY: Final = (
+    update(tables.topology)
+    .where(_t.id == 1)
+    .values(body=bindparam("body"), actor=bindparam("actor"))
+)
 
 
 def put_flavor(batch: Batch, change: PutFlavor) -> None:
@@ -86,7 +90,7 @@ def rename_host(batch: Batch, old: str, new: str) -> None:
 
 
 def _write(batch: Batch, topology: Topology) -> None:
-    body = stored_bodies.TOPOLOGY.encode(topology)
-    if not batch.connection.execute(_WRITE_TOPOLOGY, {"body": body}).rowcount:
-        batch.connection.do(_NEW_TOPOLOGY, {"id": 1, "body": body})
+    values = {"body": stored_bodies.TOPOLOGY.encode(topology), "actor": batch.actor}
+    if not batch.connection.execute(_WRITE_TOPOLOGY, values).rowcount:
+        batch.connection.do(_NEW_TOPOLOGY, {"id": 1, **values})
     batch.topology_moved = True

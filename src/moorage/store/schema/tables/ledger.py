@@ -203,6 +203,7 @@ ensembles = Table(
     Column("name", NAME, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
     Column("unjudged", Boolean, nullable=False, server_default=true()),
+    Column("actor", LONG, comment="who wrote it last; JSON"),
     Column("body", LONG, nullable=False),
     partial_index("unjudged", UNJUDGED),
 )
@@ -466,6 +467,7 @@ topology = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("body", LONG, nullable=False),
+    Column("actor", LONG, comment="who wrote it last; JSON"),
     comment="One row: the whole topology.",
 )
 

@@ -1,4 +1,4 @@
-"""Violations have a table, and ensembles say whether they were judged as they are.
+"""Violations have a table; ensembles say whether they were judged as they are, and who wrote them.
 
 Those that there are were not: the first service of this version judges all of them.
 """
@@ -56,6 +56,8 @@ def upgrade() -> None:
         "ensembles",
         sa.Column("unjudged", sa.Boolean(), nullable=False, server_default=sa.true()),
     )
+    for table in ("ensembles", "topology"):
+        op.add_column(table, sa.Column("actor", _LONG, comment="who wrote it last; JSON"))
     op.create_index(
         op.f("ix_ensembles_unjudged"),
         "ensembles",
