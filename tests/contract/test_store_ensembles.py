@@ -21,6 +21,7 @@ from moorage.domain.changes import (
     PutFlavor,
     PutInventories,
     PutTopology,
+    ReplaceAllocations,
     UpdateProvider,
 )
 from moorage.domain.consumers import Consumer
@@ -31,6 +32,7 @@ from moorage.domain.errors import (
     DuplicateName,
     NotFound,
     ProviderConflict,
+    ServerOfMember,
     UnknownName,
 )
 from moorage.domain.explain import Explanation, Stage
@@ -160,6 +162,30 @@ def test_occupants_wear_their_roles_tags(store: Ledger) -> None:
     write(store, DeleteEnsemble("e1"))
     (occupant,) = store.snapshot().occupants(0)
     assert occupant.tags == frozenset()
+
+
+def test_a_write_that_expects_no_members_meets_none(store: Ledger) -> None:
+    stock = PutInventories("a", (Inventory("VCPU", 8),), None)
+    server = Member(MemberName("web", 0), "m1", server_id="s")
+    write(store, CreateProvider("a", "a"), stock)
+    write(store, PutEnsemble(ensemble(1, members=(server,)), None))
+
+    def put(consumer: str, generation: int | None, amount: int) -> None:
+        allocations = {"a": {"VCPU": amount}} if amount else {}
+        change = ReplaceAllocations(Consumer(consumer, "p", "u"), allocations, generation)
+        store.commit(Changeset((change,), expects_no_members=True))
+
+    put("stranger", None, 1)
+    with pytest.raises(ServerOfMember, match="consumer s is"):
+        put("s", None, 1)
+    assert store.consumer("s") is None
+    write(store, ReplaceAllocations(Consumer("s", "p", "u"), {"a": {"VCPU": 2}}, None))
+    with pytest.raises(ServerOfMember):
+        put("s", 1, 3)
+    with pytest.raises(ConcurrentUpdate):
+        put("s", 7, 3)
+    put("s", 1, 0)
+    assert store.consumer("s") is None
 
 
 def test_decisions_are_kept_newest_first(store: Ledger) -> None:

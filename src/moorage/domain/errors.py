@@ -31,6 +31,7 @@
     │   ├── OtherQuotaExceeded        the quota of another project of the ensemble is exceeded
     │   ├── InstanceOutdated          the problem of a refusal can no longer be made
     │   ├── PlaceLeft                 a server would leave the place of a decision
+    │   ├── ServerOfMember            a member's server gets allocations, which was not expected
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
         ├── Undecided                 ... or with more time: neither placed nor refused
@@ -86,10 +87,7 @@ class InvalidDescription(MoorageError):
 
 
 class BadConfiguration(InvalidDescription):
-    """A setting of the service, or of a command, cannot be used until it is changed.
-
-    Trying again does not help.
-    """
+    """A setting of the service, or of a command, cannot be used until it is changed."""
 
 
 class BadPlugin(BadConfiguration):
@@ -424,14 +422,15 @@ class OfferCycle(Conflict):
 
 
 class PlaceLeft(Conflict):
-    """Consumers would give up places of a lease, and the changeset does not say what follows.
-
-    Internal to store and use cases; it never reaches a client.
-    """
+    """Consumers would give up places of leases, and what follows is not said; no client sees it."""
 
     def __init__(self, consumers: tuple[str, ...]) -> None:
         super().__init__(f"places of leases are left by {', '.join(consumers)}")
         self.consumers = consumers
+
+
+class ServerOfMember(Conflict):
+    """A member's server would get allocations, and nobody has judged that; no client sees it."""
 
 
 class ConsentMissing(Conflict):

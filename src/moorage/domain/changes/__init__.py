@@ -262,7 +262,8 @@ class Changeset:
     then only bookings of others came or went, and capacity is judged by the commit itself.
 
     A consumer that gives up allocations which took the place of a decision's member is PlaceLeft,
-    unless `releases_places`: the writer sets it when it has dealt with the place.
+    unless `releases_places`: the writer sets it when it has dealt with the place. A member's server
+    that gets allocations is ServerOfMember if the writer `expects_no_members`.
     """
 
     changes: tuple[Change, ...]
@@ -274,6 +275,7 @@ class Changeset:
     topology_revision: int | None = None
     exclusive_revision: int | None = None
     releases_places: bool = False
+    expects_no_members: bool = False
 
 
 @dataclass(frozen=True, slots=True)

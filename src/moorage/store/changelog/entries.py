@@ -48,8 +48,11 @@ class Turn:
 
     at: Instant
     """The database's clock, read after every wait: later commits have later instants."""
-    number: int = 0
-    """The commit's revision, where it is known before the end."""
+    number: int
+    """The commit's revision."""
+    topology_revision: int
+    """The ledger's, read after every wait, like the next one."""
+    exclusive_revision: int
     alone: bool = True
     """Whether all other writers wait, not only those that touch the same rows."""
 

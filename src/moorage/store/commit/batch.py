@@ -137,6 +137,8 @@ class Batch:
     another project's now."""
     given_up: dict[str, Sequence[Row[Any]]] = field(init=False, default_factory=dict)
     """Consumer -> allocations that it had, and has no longer: on all providers, or on one."""
+    of_members: list[str] = field(init=False, default_factory=list)
+    """Servers of members that get allocations."""
     dropped: set[Pair] = field(init=False, default_factory=set)
     """Inventories that went."""
     consumer_generations: dict[str, int] = field(init=False, default_factory=dict)

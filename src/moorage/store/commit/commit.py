@@ -176,7 +176,7 @@ def commit(
 
     Raises:
         ProviderConflict: what it relies on has changed; see `check_reliance`.
-        PlaceLeft: see `Changeset.releases_places`.
+        ServerOfMember, PlaceLeft: see `Changeset`.
         MoorageError: what its changes raise; see `domain.changes`.
     """
     about_now = time.time_ns() // 1000 if clock is None else clock.now()
@@ -195,6 +195,8 @@ def commit(
     _apply(batch, changeset.changes)
     if not kinds.isdisjoint(_PURGES):
         batch.purge()
+    if changeset.expects_no_members:
+        allocations.check_members(batch)
     if not changeset.releases_places:
         allocations.check_places(batch)
     committed = settle(batch, log)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, select, true, update
+from sqlalchemy import bindparam, select, update
 
 from moorage.domain.errors import ProviderConflict, UnknownName
 from moorage.store.database.statements import chunks
@@ -18,7 +18,7 @@ from moorage.store.read.provider_states import forms
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
@@ -26,15 +26,9 @@ if TYPE_CHECKING:
     from moorage.store.commit.batch import Batch
     from moorage.store.database.session import Question, Rows, Session
 
-_p, _b, _l = tables.providers.c, tables.bookings.c, tables.ledger.c
+_p, _b = tables.providers.c, tables.bookings.c
 _SOME: Final[Any] = bindparam("some", expanding=True)
-_WHOLE = select(_l.topology_revision, _l.exclusive_revision)
-_REVISIONS = (
-    select(_p.uuid, _p.revision, _l.topology_revision, _l.exclusive_revision)
-    .select_from(tables.providers.join(tables.ledger, true()))
-    .where(_p.uuid.in_(_SOME))
-)
-"""With what there is one of, so that it need not be asked for."""
+_REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(_SOME))
 _STANDING = select(_b.consumer, _b.provider).distinct().where(_b.consumer.in_(_SOME))
 
 
@@ -45,40 +39,25 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
         ProviderConflict: something has; `subject` names a provider, `topology` or
             `exclusive ensembles`.
     """
-    whole = (
-        ("topology", "topology_revision", changeset.topology_revision),
-        ("exclusive ensembles", "exclusive_revision", changeset.exclusive_revision),
-    )
-    relies_on_whole = any(relied is not None for _, _, relied in whole)
-    if not (changeset.relies_on or relies_on_whole):
-        return
-    rows = _revisions(batch, changeset)
-    moved = _moved(changeset, {row.uuid: row.revision for row in rows})
-    if moved:
+    if changeset.relies_on and (moved := _moved(batch, changeset)):
         _check_forms(batch, changeset, moved)
         _check_standing(batch, changeset)
-    if not relies_on_whole:
-        return
-    stands = rows[-1] if rows else batch.connection.execute(_WHOLE).one()
-    for subject, column, relied in whole:
-        stored = getattr(stands, column)
-        if relied is not None and stored != relied:
+    turn = batch.turn
+    for subject, relied, stored in (
+        ("topology", changeset.topology_revision, turn.topology_revision),
+        ("exclusive ensembles", changeset.exclusive_revision, turn.exclusive_revision),
+    ):
+        if relied not in {None, stored}:
             raise ProviderConflict(
                 f"{subject}: relied on revision {relied}, found {stored}", subject=subject
             )
 
 
-def _revisions(batch: Batch, changeset: Changeset) -> list[Any]:
-    """Rows of what the changeset relied on, as far as it is there."""
-    return [
-        row
-        for some in chunks(changeset.relies_on)
-        for row in batch.connection.execute(_REVISIONS, {"some": some})
-    ]
-
-
-def _moved(changeset: Changeset, found: Mapping[str, int]) -> list[str]:
+def _moved(batch: Batch, changeset: Changeset) -> list[str]:
     """Providers whose revision is another one, though that may not matter."""
+    found: dict[str, int] = {}
+    for some in chunks(changeset.relies_on):
+        found.update(batch.connection.execute(_REVISIONS, {"some": some}))
     moved = [uuid for uuid, seen in changeset.relies_on.items() if found.get(uuid) != seen]
     for uuid in moved:
         if uuid not in changeset.seen:

@@ -174,7 +174,8 @@ _LOOK_BACK: Final = 100
 """Numbers before the newest that a reader of everything makes sure to have seen."""
 
 _ENTER: Final = text(
-    f"SELECT revision, {CLOCK} AS instant FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
+    f"SELECT revision + 1, topology_revision, exclusive_revision, {CLOCK} AS instant"  # noqa: S608
+    " FROM ledger WHERE id = 1 FOR UPDATE"
 )
 _HEAD: Final = (
     "SELECT revision, topology_revision, exclusive_revision, log_start,"  # noqa: S608 - constants
@@ -212,8 +213,8 @@ class MarkedLog(SingleWriterLog):
         """See `Log`. Whatever it touches, a writer is alone."""
         del touches
         turn, *answers = connection.ask((_ENTER, {}), *ahead)
-        revision, instant = turn.one()
-        return Turn(at=instant, number=revision + 1), answers
+        number, topology, exclusive, instant = turn.one()
+        return Turn(instant, number, topology, exclusive), answers
 
     def append(
         self,

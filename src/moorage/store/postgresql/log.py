@@ -85,6 +85,7 @@ _HEAD: Final = text(
     f" EXISTS (SELECT FROM waitlist WHERE state = '{EntryState.WAITING.value}') AS waited,"
     " coalesce((SELECT max(revision) FROM changes), log_start) AS newest FROM ledger"
 )
+_REVISIONS: Final = text("SELECT topology_revision, exclusive_revision FROM ledger")
 _UNSEEN: Final = text(
     "SELECT subject, revision, at, bookings_only, added FROM changes"
     " WHERE revision >= :xmax OR revision = ANY(CAST(:running AS bigint[]))"
@@ -252,10 +253,11 @@ class VisibleLog:
         self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:
         footprint = touches()
-        turn, *answers = connection.ask(begin(footprint), *ahead)
+        turn, ledger, *answers = connection.ask(begin(footprint), (_REVISIONS, {}), *ahead)
         number, instant = turn.one()
         connection.info[NUMBER] = number, instant
-        return Turn(at=instant, number=number, alone=footprint.alone), answers
+        topology, exclusive = ledger.one()
+        return Turn(instant, number, topology, exclusive, alone=footprint.alone), answers
 
     def sweep(self, connection: Session, turn: Turn, now: Instant) -> Swept:
         """See `Log`. Consumers whom somebody else changes just now are left to the next one."""

@@ -27,7 +27,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from moorage.domain import deadline
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.logs import Lasting
-from moorage.store.changelog.entries import Connections, Turn
+from moorage.store.changelog.entries import Connections
 from moorage.store.database.retry import WAIT
 from moorage.store.database.session import CursorSession, as_sqlalchemy_error
 from moorage.store.database.statements import StatementCompiler
@@ -121,7 +121,7 @@ class SqliteBackend:
             ) from error
         self._engine = _engine(path)
         self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
-        self.log = NumberedLog(lambda _: Turn(time.time_ns() // 1000), self._revision)
+        self.log = NumberedLog(self._revision)
         self._peek = RevisionReader(path, _COMPILER.compiled(REVISION, {}).text)
         try:
             with self._writer_lock, self._engine.connect() as connection:

@@ -8,6 +8,7 @@ an order of commits that is known before they end, which one writer at a time gi
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,7 @@ from moorage.store.changelog.entries import (
     LogDelta,
     LogPoll,
     SingleWriterLog,
+    Turn,
     by_provider,
     log_rows,
 )
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from moorage.store.changelog.entries import ProviderChange, Turn
+    from moorage.store.changelog.entries import ProviderChange
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.database.session import Question, Rows, Session
 
@@ -100,6 +102,7 @@ _HEAD = select(
     .where(tables.waitlist.c.state == literal_column(f"'{EntryState.WAITING.value}'"))
     .label("waited"),
 )
+_ENTER = select(REVISION.scalar_subquery(), _l.topology_revision, _l.exclusive_revision)
 _TOPOLOGY_MOVES = update(tables.ledger).values(topology_revision=_l.topology_revision + 1)
 _LOG = tables.changes.insert()
 _AFTER = (
@@ -112,20 +115,21 @@ _AFTER = (
 class NumberedLog(SingleWriterLog):
     """See the module; the cursor is the revision."""
 
-    def __init__(self, enter: Callable[[Session], Turn], revision: Callable[[], int]) -> None:
+    def __init__(self, revision: Callable[[], int]) -> None:
         """`revision` looks up the newest one, from outside of any transaction."""
-        self._enter = enter
         self._revision = revision
 
     def shut_out(self, connection: Session) -> None:
-        self._enter(connection)
+        """See `Log`. Whoever has begun to write is alone."""
 
     def enter(
         self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`. Whatever it touches, a writer is alone."""
         del touches
-        return self._enter(connection), connection.ask(*ahead)
+        turn, *answers = connection.ask((_ENTER, {}), *ahead)
+        newest, topology, exclusive = turn.one()
+        return Turn(time.time_ns() // 1000, newest + 1, topology, exclusive), answers
 
     def append(
         self,
@@ -136,7 +140,7 @@ class NumberedLog(SingleWriterLog):
         topology_moved: bool = False,
         actor: str | None = None,
     ) -> int:
-        revision = turn.number or newest_revision(connection) + 1
+        revision = turn.number
         connection.do(_LOG, log_rows(revision, turn, changed, actor))
         if topology_moved:
             connection.do(_TOPOLOGY_MOVES)

@@ -50,12 +50,7 @@ def _in_kept_fleet(asked: AllocationWrite, snapshot: Snapshot) -> bool:
 
 def _of_members(asked: AllocationWrite, _: Snapshot) -> bool:
     """Whether a consumer is a member's server with allocations, or a migration."""
-    for one in asked.writes:
-        if one.consumer.migration_of is not None:
-            return True
-        if one.allocations and asked.store.ensembles_of_server(one.consumer.uuid):
-            return True
-    return False
+    return asked.of_member or any(one.consumer.migration_of is not None for one in asked.writes)
 
 
 def _preemptible(asked: AllocationWrite, _: Snapshot) -> bool:

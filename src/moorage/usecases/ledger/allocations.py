@@ -23,6 +23,7 @@ from moorage.domain.errors import (
     ConsumerConflict,
     PlaceLeft,
     ProviderConflict,
+    ServerOfMember,
 )
 from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims.place_returns import commit_returning
@@ -173,7 +174,9 @@ def _commit_writes(
         # What this process knows of exclusive ensembles is read anew after a conflict.
         known = asked.store.snapshot() if attempt else asked.store.last_snapshot()
         changeset = Changeset(
-            (*asked.writes, *asked.further), exclusive_revision=known.exclusive_revision
+            (*asked.writes, *asked.further),
+            exclusive_revision=known.exclusive_revision,
+            expects_no_members=True,
         )
         for rule in COMMIT_RULES:
             if rule.concerns(asked, known):
@@ -182,6 +185,8 @@ def _commit_writes(
             return commit(changeset)
         except (ConsumerConflict, final):
             raise
+        except ServerOfMember:
+            return _commit_writes(replace(asked, of_member=True), commit, final)
         except ConcurrentUpdate:
             if attempt == ATTEMPTS - 1:
                 raise

@@ -205,7 +205,8 @@ def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
             stored.id,
             PutEnsemble(replace(stored, updated_at=snapshot.taken_at), stored.generation),
         )
-    return replace(changeset, changes=(*changeset.changes, *touched.values(), *told))
+    changes = (*changeset.changes, *touched.values(), *told)
+    return replace(changeset, changes=changes, expects_no_members=False)
 
 
 def _moves(

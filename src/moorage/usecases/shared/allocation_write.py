@@ -69,6 +69,8 @@ class AllocationWrite:
     """Whether a write has virtual resource classes."""
     request_id: str | None = None
     """The id of the request that the client itself serves; it may present a claim."""
+    of_member: bool = False
+    """Whether a consumer is known to be a member's server: the commit of a write tells that."""
     further: tuple[Change, ...] = ()
     """Changes to commit with the writes."""
 

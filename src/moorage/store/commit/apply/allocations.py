@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, exists, insert, select, update
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.consumers import ANY_GENERATION, UNKNOWN_TYPE, Consumer
-from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound, PlaceLeft
+from moorage.domain.errors import (
+    ConsumerConflict,
+    InvalidDescription,
+    NotFound,
+    PlaceLeft,
+    ServerOfMember,
+)
 from moorage.domain.period import FOREVER, Period
 from moorage.store.schema import tables
 
@@ -24,12 +30,17 @@ if TYPE_CHECKING:
 _b, _c = tables.bookings.c, tables.consumers.c
 _ALLOCATED = BookingState.ALLOCATED.value
 _CONSUMER = select(tables.consumers).where(_c.uuid == bindparam("uuid"))
-STANDING = (
-    select(tables.consumers, tables.bookings)
-    .outerjoin(tables.bookings, (_b.consumer == _c.uuid) & (_b.state == _ALLOCATED))
-    .where(_c.uuid == bindparam("uuid"))
+STANDING = select(
+    exists().where(tables.member_servers.c.server == bindparam("uuid")).label("of_member"),
+    tables.consumers,
+    tables.bookings,
+).select_from(
+    tables.ledger.outerjoin(tables.consumers, _c.uuid == bindparam("uuid")).outerjoin(
+        tables.bookings, (_b.consumer == _c.uuid) & (_b.state == _ALLOCATED)
+    )
 )
-"""A consumer with each of its allocations, or with none."""
+"""Whether a consumer is a member's server; and the consumer, if there is one, with each of its
+allocations, or with none. By the ledger's only row there is an answer about any."""
 OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _STANDING = select(_b.provider).where(_b.consumer == bindparam("uuid")).distinct()
 _CLEAR = delete(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
@@ -94,7 +105,7 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
     """
     uuid = change.consumer.uuid
     found = batch.query(STANDING, {"uuid": uuid})
-    stored = found[0] if found else None
+    stored = found[0] if found[0].uuid is not None else None
     own = [row for row in found if row.number is not None]
     actual = stored.generation if stored is not None and own else None
     if change.generation is not ANY_GENERATION and change.generation != actual:
@@ -106,6 +117,8 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
         _forget_generation(batch, uuid)
         batch.allotted.update(row.provider for row in own)
         return
+    if found[0].of_member:
+        batch.of_members.append(uuid)
     generation = (actual or 0) + 1
     write_consumer(batch, change.consumer, stored, generation)
     # Who gets another's place, as in a revert, leaves its own, though both be on one provider.
@@ -202,6 +215,16 @@ def _taken_over(batch: Batch, change: ReplaceAllocations) -> Sequence[Row[Any]]:
     if {(row.provider, row.resource_class, row.amount) for row in given} != wanted:
         return ()
     return batch.given_up.pop(change.takes_over or "", ())
+
+
+def check_members(batch: Batch) -> None:
+    """Refuse that a member's server gets allocations.
+
+    Raises:
+        ServerOfMember: one does.
+    """
+    if batch.of_members:
+        raise ServerOfMember(f"consumer {batch.of_members[0]} is the server of a member")
 
 
 def check_places(batch: Batch) -> None:

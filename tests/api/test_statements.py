@@ -1,6 +1,7 @@
-"""How many statements a POST of a lease sends, whichever door it comes through."""
+"""How many statements a write sends: of allocations, or of a lease by either door."""
 
 import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ import pytest
 from falcon.testing import TestClient
 
 from moorage.api.leases import create_app
+from moorage.testing.in_process import app
 from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
 from moorage.testing.statements import said
 
 MOST = 30
 """Counted with everything: each BEGIN and COMMIT, and those with many sets of values once."""
+PLACEMENT = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
 FLEET = """
 fleet: some
 hosts:
@@ -83,3 +86,34 @@ def test_a_post_of_blazars_api(service: Service, sent: list[str], hosts: int) ->
     assert service.clock.now() == NINE
     assert len(sent) <= MOST, sent
     assert not any("reservables" in one for one in sent), "no host was named"
+
+
+def test_a_put_of_allocations(tmp_path: Path) -> None:
+    with app(new_database(tmp_path)) as placement:
+        client, host = TestClient(placement), str(uuid.uuid4())
+
+        def call(method: str, path: str, body: object) -> None:
+            path = f"/placement/{path}"
+            answer = client.simulate_request(method, path, json=body, headers=PLACEMENT)
+            assert answer.status_code in {200, 204}, answer.text
+
+        def put(amount: int) -> None:
+            body = {
+                "allocations": {host: {"resources": {"VCPU": amount, "MEMORY_MB": 64}}},
+                "project_id": "p",
+                "user_id": "u",
+                "consumer_generation": None,
+                "consumer_type": "INSTANCE",
+            }
+            call("PUT", f"allocations/{uuid.uuid4()}", body)
+
+        call("POST", "resource_providers", {"name": "h1", "uuid": host})
+        stock = {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 512}}
+        given = {"resource_provider_generation": 0, "inventories": stock}
+        call("PUT", f"resource_providers/{host}/inventories", given)
+        put(1)
+        with said() as sent:
+            put(2)
+    assert sent[0] == "BEGIN IMMEDIATE", "nothing is asked before the transaction"
+    assert sent[-1] == "COMMIT"
+    assert len(sent) == 10, "four statements that read, and four that write"
