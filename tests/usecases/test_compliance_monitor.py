@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, update
 
 from moorage.domain.actors import Actor
-from moorage.domain.changes import Changeset, PutTopology, PutTraits, PutViolation
+from moorage.domain.changes import Changeset, PutEnsemble, PutTopology, PutTraits, PutViolation
 from moorage.domain.errors import Busy
 from moorage.domain.member_names import MemberName
 from moorage.domain.topology import Topology
@@ -167,6 +167,22 @@ def test_a_level_that_disappears_breaks_the_policy_that_needs_it(watched: Watche
     assert watched.told() == [("policy.violated", "apart")]
     (record,) = store.compliance.page(ViolationFilter(), Page())
     assert "cannot be judged" in record.text
+
+
+def test_a_policy_whose_type_is_gone_is_broken(watched: Watched) -> None:
+    """As after a plug-in was removed."""
+    service = watched.service
+    found = made(service, HA, APART)
+    watched.look()
+    stored = service.store.ensemble(found["ensemble"]["id"])
+    ha, apart = stored.policies
+    changed = replace(stored, policies=(replace(ha, type="of-a-plugin"), apart))
+    service.store.commit(Changeset((PutEnsemble(changed, stored.generation),)))
+    assert watched.told() == [("policy.violated", "ha")]
+    (record,) = records(service)
+    assert "cannot be judged" in record.text
+    watched.disable(host_of(service, found, "db[1]"))
+    assert watched.told()[1:] == [("member.at_risk", "db[1]")], "others are judged as before"
 
 
 def test_a_host_that_flaps_makes_one_event(service: Service) -> None:
