@@ -9,8 +9,16 @@ import pytest
 from sqlalchemy import func, update
 
 from moorage.domain.actors import Actor
-from moorage.domain.changes import Changeset, PutEnsemble, PutTopology, PutTraits, PutViolation
+from moorage.domain.changes import (
+    Changeset,
+    PutEnsemble,
+    PutHostService,
+    PutTopology,
+    PutTraits,
+    PutViolation,
+)
 from moorage.domain.errors import Busy
+from moorage.domain.host_states import ServiceReport
 from moorage.domain.member_names import MemberName
 from moorage.domain.topology import Topology
 from moorage.domain.violations import Violation
@@ -199,6 +207,23 @@ def test_a_host_that_flaps_makes_one_event(service: Service) -> None:
     assert watched.told() == [("member.at_risk", "db[0]")]
     watched.seconds += 11
     assert watched.told() == [("member.at_risk", "db[0]"), ("member.recovered", "db[0]")]
+
+
+def test_a_disabled_host_whose_service_flaps_is_told_once_as_lost(service: Service) -> None:
+    watched = Watched(service, settle=10_000_000)
+    found = made(service)
+    host = host_of(service, found, "db[0]")
+    watched.disable(host)
+    down = ServiceReport(enabled=False, up=False, forced_down=False, since=NINE)
+    for _ in range(5):
+        for report in (down, replace(down, up=True)):
+            service.store.commit(Changeset((PutHostService(host, "h", report),)))
+            watched.look()
+            watched.seconds += 3
+    assert watched.told() == [("member.at_risk", "db[0]"), ("member.lost", "db[0]")]
+    watched.seconds += 11
+    watched.look()
+    assert [one.type for one in records(service)] == ["at_risk"]
 
 
 def test_what_happened_while_nobody_watched_is_judged_once(watched: Watched) -> None:

@@ -316,7 +316,11 @@ class ComplianceMonitor:
         for old in stored:
             new = present.pop(old.key, None)
             if new is not None:
-                self._settling.pop(old.id, None)
+                better = old.type == MemberCondition.LOST != new.type
+                if not better:
+                    self._settling.pop(old.id, None)
+                elif not self._is_over(ensemble, old):
+                    new = replace(new, type=old.type)
                 kept = replace(
                     old,
                     type=new.type,
@@ -351,10 +355,10 @@ class ComplianceMonitor:
         return store.last_actor([snapshot.uuids[row] for row in rows], trigger.after) or UNKNOWN
 
     def _is_over(self, ensemble: Ensemble, old: Violation) -> bool:
-        """Whether a violation that is not found any more has ended.
+        """Whether a violation that is not found any more, or is less severe, has ended as it was.
 
-        One that a host began ends only when it has not been found for a while, so that a host
-        that flaps makes one event and not one each time.
+        One that a host began has only after a while, so that a host that flaps makes one event and
+        not one each time.
         """
         settle = self.env.limits.compliance_settle / SECOND
         if old.cause.kind is not CauseKind.HOST or not settle:
