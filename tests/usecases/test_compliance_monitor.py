@@ -214,6 +214,7 @@ def test_a_disabled_host_whose_service_flaps_is_told_once_as_lost(service: Servi
     found = made(service)
     host = host_of(service, found, "db[0]")
     watched.disable(host)
+    watched.look()
     down = ServiceReport(enabled=False, up=False, forced_down=False, since=NINE)
     for _ in range(5):
         for report in (down, replace(down, up=True)):
