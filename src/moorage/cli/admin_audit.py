@@ -53,6 +53,8 @@ class Audit(Command):
     does not exist (orphans), servers without allocations, and servers allocated on another host.
     An allocation younger than the list, or less than ten minutes older, is never an orphan.
 
+    Places on hosts that are not in service are found in any case.
+
     With --hypervisors hosts are compared with Nova's. Found are hosts that Nova no longer has, and
     hypervisors that are no resource providers. With --nova are found, besides, claims that are
     active for servers that do not exist, members whose servers are gone, hosts that lack the trait

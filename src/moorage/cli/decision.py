@@ -62,6 +62,7 @@ class Show(Command):
         with self.client() as client:
             answer = find(client, args.decision)
         one = answer.value
+        placed = {item.member: item for item in one.assignments}
         head = fields(
             [
                 ("id", one.id),
@@ -73,6 +74,7 @@ class Show(Command):
                 ),
                 *pairs(one, "places_gone=withdrawn:listed?"),
                 ("stays", _stays(one)),
+                *(("out of service", line) for line in decision_text.out_of_service(placed)),
                 ("lease", one.lease_id),
                 ("found by", found_by(one)),
             ]

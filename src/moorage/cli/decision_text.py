@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
+from moorage.cli.host import closed_for
 from moorage.cli.host_checks import notes_on_roles
 from moorage.cli.output import clock_time, moment, short
+from moorage.cli.placement_map import summed
 from moorage.cli.times import minute
 from moorage.policies.ideal_fleet import usual_rank
 
@@ -109,6 +113,17 @@ def until(one: Member | Assignment) -> str:
         return "-"
     why = _WHY.get(one.until_because or "")
     return f"{minute(one.until)} ({why})" if why else minute(one.until)
+
+
+def out_of_service(members: Mapping[str, Member | Assignment]) -> list[str]:
+    """Members whose hosts are out of service, for operators by host: `web[1] on n2: disabled`."""
+    hosts: dict[str, list[str]] = {}
+    for name, one in members.items():
+        if one.out_of_service:
+            closed = to_builtins(one.closed) if one.closed else []
+            at = f" on {one.host}: {'; '.join(map(closed_for, closed))}" if one.host else ""
+            hosts.setdefault(at or ": host out of service", []).append(name)
+    return [f"{summed(names)}{at}" for at, names in hosts.items()]
 
 
 def ends(members: Iterable[Member | Assignment]) -> bool:

@@ -175,7 +175,9 @@ class Show(Command):
             raise Missing("placed member in ensemble", short(ensemble_id))
         drawn = picture(placed, console(self.app.stdout).width)
         unplaced = summed(one.name for one in members if not one.domains)
-        return stack(drawn, "", f"not placed: {unplaced}") if unplaced else drawn
+        notes = [f"not placed: {unplaced}"] if unplaced else []
+        notes += [f"out of service: {line}" for line in _out_of_service(members)]
+        return stack(drawn, "", *notes) if notes else drawn
 
 
 def survived(body: Mapping[str, Any]) -> str:
@@ -219,6 +221,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
             *pairs(ensemble, "id name project=project_id generation created=created_at:moment"),
             ("decision", _decided(decision, members) if decision else "none"),
             *(("stays", line) for line in stays(members)),
+            *(("out of service", line) for line in _out_of_service(members)),
             *(("headroom", line) for line in headroom_lines(ensemble)),
         ]
     )
@@ -264,6 +267,10 @@ def _role_rows(
     for number, one in enumerate(role.alternatives):
         placed = sum(each.role == role.name and each.alternative == number for each in members)
         yield f"  {number}", one.kind if kinds else "", placed, "", *size(one, "")
+
+
+def _out_of_service(members: Sequence[Member]) -> list[str]:
+    return decision_text.out_of_service({one.name: one for one in members})
 
 
 def headroom_lines(ensemble: Ensemble) -> list[str]:

@@ -36,15 +36,20 @@ def listed(members: Sequence[Member]) -> RenderableType:
 
 
 def _status(one: Member) -> str:
-    return f"{one.status}, overrun" if one.overrun else one.status or "-"
+    more = (", overrun" if one.overrun else "") + (
+        ", host out of service" if one.out_of_service else ""
+    )
+    return f"{one.status or '-'}{more}"
 
 
 class List(Command):
     """List an ensemble's members.
 
     The status is unplaced, held, building or active; a server that still runs after its end
-    is overrun. Where stays have an end, it is shown with
-    its reason: a lease that takes the place, or the end of its own lease.
+    is overrun. Where stays have an end, it is shown with its reason: a lease that takes the place,
+    or the end of its own lease.
+
+    A held place cannot be claimed while its host is out of service, and a server may not run there.
     """
 
     options = (ENSEMBLE,)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.errors import WrongState
 from moorage.domain.period import Instant
 
 if TYPE_CHECKING:
@@ -78,6 +79,14 @@ _STATES: Final[Mapping[ClosingReason, HostState]] = MappingProxyType(
         ClosingReason.EMPTY: HostState.DOWN,
     }
 )
+
+
+class HostOutOfService(WrongState):
+    """A place cannot be taken, as its host is not in service."""
+
+    def __init__(self, whose: str, remedy: str = "") -> None:
+        super().__init__(f"{whose} cannot be claimed: its host is out of service{remedy}")
+        self.whose = whose
 
 
 @dataclass(frozen=True, slots=True)

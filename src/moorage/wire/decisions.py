@@ -18,6 +18,7 @@ from moorage.wire.fields import (
     Name,
     Uuid,
 )
+from moorage.wire.hosts import Closing
 from moorage.wire.request_mix import RoomTaken
 
 Priority: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
@@ -164,6 +165,11 @@ class Assignment(Struct, frozen=True):
     """Of a slice: the id of the server provider that it is on."""
     host: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """The host's name; operators only."""
+    out_of_service: bool | UnsetType = UNSET
+    """True where its host is not in service: a held place cannot be claimed, a server may not run.
+    """
+    closed: Annotated[list[Closing] | UnsetType, FOR_OPERATORS] = UNSET
+    """Why, where its host is not in service; operators only."""
     allocations: Annotated[dict[str, dict[str, int]] | UnsetType, FOR_OPERATORS] = UNSET
     """Provider UUID -> amounts; operators only."""
     until: At | UnsetType = UNSET

@@ -10,6 +10,7 @@ from moorage.wire.claims import Difference
 from moorage.wire.decisions import DecideBody, Decision, UntilBecause
 from moorage.wire.ensembles import Ensemble, RoleBody, Violation
 from moorage.wire.fields import FOR_OPERATORS, At, IdempotencyKey, Link, Uuid
+from moorage.wire.hosts import Closing
 
 
 class MemberBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +52,11 @@ class Member(Struct, frozen=True):
     """Of a slice: the id of the server provider that it is on."""
     host: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """The host's name; operators only."""
+    out_of_service: bool | UnsetType = UNSET
+    """True where its host is not in service: a held place cannot be claimed, a server may not run.
+    """
+    closed: Annotated[list[Closing] | UnsetType, FOR_OPERATORS] = UNSET
+    """Why, where its host is not in service; operators only."""
     allocations: Annotated[dict[str, dict[str, int]] | UnsetType, FOR_OPERATORS] = UNSET
     """Provider UUID -> amounts; operators only."""
     until: At | UnsetType = UNSET

@@ -26,7 +26,7 @@ from moorage.usecases.ledger.allocations import allocate
 
 Worlds = Callable[..., World]
 SERVER = named(7)
-NONE = r"missing|no place left"
+NONE = "missing|no place left|its host is out of service"
 
 
 def active(here: World) -> LeaseResult:

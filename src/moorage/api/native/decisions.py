@@ -16,6 +16,7 @@ from moorage.domain.decisions import ClaimState
 from moorage.domain.disclosure import as_seen_by
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.period import format_instant, parse_instant
+from moorage.engine.state.host_states import closings, host_states
 from moorage.engine.state.server_locations import NOWHERE
 from moorage.usecases.claims.hold import confirm as confirm_decision
 from moorage.usecases.claims.hold import release as release_decision
@@ -29,6 +30,7 @@ from moorage.usecases.shared.host_labels import domains_of, label
 from moorage.usecases.shared.role_access import list_decisions, seen_decision, sees_role
 from moorage.usecases.shared.ticket_flavors import ticket_flavors
 from moorage.wire import decisions as wire
+from moorage.wire.hosts import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -324,6 +326,10 @@ def stay_view(
     if own and row in snapshot.offered_by:
         found["server_provider"] = place.host
     host = int(snapshot.locations.hosts[row])
+    if not host_states(snapshot).in_service[row]:
+        found["out_of_service"] = True
     if call.caller.operator and host != NOWHERE:
         found["host"] = snapshot.names[host]
+        if "out_of_service" in found:
+            found["closed"] = [view(Closing, one) for one in closings(snapshot, host)]
     return found

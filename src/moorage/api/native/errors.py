@@ -21,6 +21,7 @@ from moorage.domain.errors import (
     Undecided,
 )
 from moorage.domain.explain import Explanation
+from moorage.domain.host_states import HostOutOfService
 from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import format_duration, format_instant
 from moorage.usecases.compliance.judgement import BreaksPolicies
@@ -216,6 +217,13 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             "hold_expired",
             "The hold has lapsed",
             "Decide again; hold longer with `hold`, or renew in time.",
+        ),
+        HostOutOfService: Rule(
+            409,
+            "host_out_of_service",
+            "The host is out of service",
+            "Place the member anew: `moorage decision create`; its other members keep their places"
+            " where they have servers. A lease gets other places by itself.",
         ),
         errors.WrongState: Rule(
             409,

@@ -15,9 +15,11 @@ from moorage.domain.changes import (
 )
 from moorage.domain.decisions import Claim, ClaimState, DecisionState
 from moorage.domain.errors import WrongState
+from moorage.domain.host_states import HostOutOfService
 from moorage.domain.period import Period
 from moorage.domain.refusal_commands import to_place, to_see_claims, to_see_lease, to_see_places
 from moorage.domain.resources import total
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.claims.comparison import (
     Comparison,
     as_requested,
@@ -97,6 +99,7 @@ def claim(
         InvalidDescription: the server request cannot be understood.
         DescriptionMismatch: the server request asks for more than the role, or for other things.
         HoldExpired: the hold lapsed.
+        HostOutOfService: the place's host is not in service.
         WrongState: the member has no place, or it is claimed already, or missing in a degraded
             lease; the decision is over, or its lease is not active.
         DuplicateName: the id was used by another request.
@@ -239,11 +242,17 @@ def _free_place(
         raise _without_place(ensemble, decision, name)
     member_places = locate_members(snapshot, ensemble)
     check_free(ensemble, decision, member_places, name)
+    host = snapshot.row_of[member_places.places[name].host]
+    if not host_states(snapshot).in_service[host]:
+        remedy = to_place(ensemble.name)
+        if decision.lease_id is not None:
+            remedy = to_see_lease(decision.lease_id)
+        raise HostOutOfService(f"the place of {name}", remedy)
     if decision.lease_id is not None and ensemble.member(name).uuid in without_place(
         snapshot, decision.id
     ):
         raise WrongState(
-            f"the place of {name} is missing: its host is disabled, or has no room for it yet"
+            f"the place of {name} is missing: its host has no room for it yet"
             f"{to_see_lease(decision.lease_id)}"
         )
     return place, member_places.bookings[name]

@@ -17,9 +17,10 @@ from moorage.domain.errors import (
     QuotaExceeded,
     StaleGeneration,
 )
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
 from moorage.usecases.decide.max_additional import may_leap
-from moorage.usecases.decide.member_places import MemberStatus
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
     Proposal,
     RefusalDetail,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member, SizeChange
     from moorage.domain.member_names import MemberName
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import SelectsMembers
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Ids
@@ -159,7 +161,7 @@ def _flow(
         options = options_for_joining(options, decision, snapshot.taken_at)
     condition = reclaimed_name_condition(env.store, stored)
     names = frozenset(one.name for one in fresh)
-    selections = extension_selections(names, frozenset(spares))
+    selections = extension_selections(names, _usable(snapshot, grown, spares))
     if extension.movable:
         selections = (*selections, _with_held(grown, names))
     proposal = Proposal(
@@ -221,6 +223,18 @@ def extension_selections(
     if not spares:
         return (lambda _: fresh,)
     return (lambda _: fresh - spares), (lambda _: fresh)
+
+
+def _usable(
+    snapshot: Snapshot, grown: Ensemble, spares: Iterable[MemberName]
+) -> frozenset[MemberName]:
+    """The spares whose places are on hosts in service; the others are placed anew."""
+    in_service = host_states(snapshot).in_service
+    places = locate_members(snapshot, grown).places
+    closed = {
+        one for one in spares if one in places and not in_service[snapshot.row_of[places[one].host]]
+    }
+    return frozenset(spares) - closed
 
 
 def _with_held(grown: Ensemble, names: frozenset[MemberName]) -> SelectsMembers:

@@ -1,16 +1,23 @@
-"""Survivability: the members left of each role after the loss of any one domain."""
+"""Survivability: the members left of each role after the loss of any one domain.
+
+Members on hosts that are not in service are placed, and are left in no case.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import edges
 from moorage.domain.topology import HOST, Level
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.shared.access import own_ensemble
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.member_names import MemberName
     from moorage.engine.state.snapshot import Snapshot
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoleLoss:
-    """The worst case for a role: of `total` placed members `keeps` are left.
+    """The worst case for a role: of `total` placed members `keeps` are left in service.
 
     `needed` is the number that must be up (`Role.min_available`), or that a `survive` policy
     requires at that level if that is more; 1 without either.
@@ -63,31 +70,31 @@ def survivability(
         Level(tree, name) for tree, names in snapshot.topology.levels.items() for name in names
     ]
     trees = list(snapshot.topology.levels) or ["location"]
+    in_service = host_states(snapshot).in_service
+    alive = {name: row for name, row in hosts.items() if in_service[row]}
+    placed = Counter(name.role for name in hosts)
     return tuple(
-        LevelLoss(level, _losses(snapshot, ensemble, level, hosts))
+        LevelLoss(level, _losses(snapshot, ensemble, level, placed, alive))
         for level in (*levels, Level(trees[0], HOST))
     )
 
 
 def _losses(
-    snapshot: Snapshot, ensemble: Ensemble, level: Level, hosts: dict[MemberName, int]
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    level: Level,
+    placed: Mapping[str, int],
+    alive: Mapping[MemberName, int],
 ) -> tuple[RoleLoss, ...]:
     domains = snapshot.domains(level)
     found = []
     for role in ensemble.roles:
-        counts: dict[int, int] = {}
-        placed = [name for name in hosts if name.role == role.name]
-        for name in placed:
-            domain = int(domains[hosts[name]])
-            if domain >= 0:
-                counts[domain] = counts.get(domain, 0) + 1
-        worst = max(counts.values(), default=0)
-        if placed:
-            found.append(
-                RoleLoss(
-                    role.name, len(placed), len(placed) - worst, _needed(ensemble, role.name, level)
-                )
-            )
+        rows = [row for name, row in alive.items() if name.role == role.name]
+        counts = Counter(domain for row in rows if (domain := int(domains[row])) >= 0)
+        keeps = len(rows) - max(counts.values(), default=0)
+        if placed[role.name]:
+            needed = _needed(ensemble, role.name, level)
+            found.append(RoleLoss(role.name, placed[role.name], keeps, needed))
     return tuple(found)
 
 

@@ -23,6 +23,7 @@ from moorage.usecases.ledger.nova_audit import (
     compare_servers,
     compare_services,
     find_claims,
+    find_closed,
     find_members,
     find_orphans,
     find_unfiltered,
@@ -62,7 +63,7 @@ def audit(
     snapshot = store.snapshot()
     booked = list(booked_sets(store))
     findings = [*_overages(snapshot), *_dangling(store, snapshot, booked), *_lapsed(store)]
-    findings += _unplaced(store, snapshot)
+    findings += [*_unplaced(store, snapshot), *find_closed(snapshot)]
     findings += [Finding(FindingKind.IDLE, uuid, "no bookings") for uuid in store.idle_consumers()]
     if nova is not None:
         findings += [*find_orphans(nova, booked), *compare_servers(nova, snapshot, booked)]

@@ -9,11 +9,12 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.content import AllocationSet
 from moorage.domain.decisions import ClaimState
 from moorage.domain.ensembles import OF_NOVA
-from moorage.domain.host_states import DISABLED_TRAIT
-from moorage.domain.period import MINUTE, format_instant
+from moorage.domain.host_states import DISABLED_TRAIT, HostState
+from moorage.domain.period import MINUTE, Period, format_instant
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.domain.servers import SERVER_TYPES
 from moorage.domain.words import counted
+from moorage.engine.state.host_states import closings, host_states
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.paging import Page
@@ -185,15 +186,47 @@ def compare_services(nova: NovaView, snapshot: Snapshot) -> Iterator[Finding]:
         if not host.enabled and DISABLED_TRAIT not in snapshot.traits_of(row):
             told = f"{host.name}: its compute service is disabled, but it lacks {DISABLED_TRAIT}"
             yield Finding(FindingKind.UNMARKED, uuid, told)
-        waiting = {
-            one.consumer
-            for below in snapshot.tree(row).tolist()
-            for one in snapshot.bookings_of(below)
-            if one.state is not BookingState.ALLOCATED
-        }
-        if not host.up and waiting:
+        known = host_states(snapshot).state(row) is HostState.DOWN
+        waiting = set() if host.up or known else waiting_on(snapshot, row)
+        if waiting:
             told = f"{host.name}: its compute service is down, and {counted(len(waiting), 'place')}"
             yield Finding(FindingKind.DOWN, uuid, f"{told} is held, claimed or leased there")
+
+
+def waiting_on(snapshot: Snapshot, root: int) -> set[str]:
+    """Consumers with a place on a host and no server in it yet."""
+    return {
+        one.consumer
+        for below in snapshot.tree(root).tolist()
+        for one in snapshot.bookings_of(below)
+        if one.state is not BookingState.ALLOCATED
+    }
+
+
+def find_closed(snapshot: Snapshot) -> Iterator[Finding]:
+    """Hosts that are not in service, where servers are to have places.
+
+    One that is away may have places from its return on.
+    """
+    states = host_states(snapshot)
+    for row in snapshot.hosts[~states.in_service[snapshot.hosts]].tolist():
+        waiting = waiting_on(snapshot, row)
+        if not states.lasting[row]:
+            now = Period(snapshot.taken_at, snapshot.taken_at + 1)
+            waiting &= {
+                consumer
+                for below in snapshot.tree(row).tolist()
+                for consumer in snapshot.consumers_in(below, now)
+            }
+        if waiting:
+            why = ", ".join(one.why.value for one in closings(snapshot, row))
+            told = f"{snapshot.names[row]} is {states.state(row)} ({why}), and"
+            places = counted(len(waiting), "place")
+            yield Finding(
+                FindingKind.CLOSED,
+                snapshot.uuids[row],
+                f"{told} {places} is held, claimed or leased there",
+            )
 
 
 def find_unfiltered(nova: NovaView) -> Iterator[Finding]:

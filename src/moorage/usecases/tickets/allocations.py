@@ -209,7 +209,7 @@ def _take(
     holder.check_open(now)
     found = ticket_places(store, snapshot, holder)
     if not found.unclaimed:
-        raise holder.no_place_left(now)
+        raise holder.no_place_left(now, found)
     if is_of_whole_hosts(holder, found):
         taking.changes.append(admitted_write(snapshot, write, holder, found))
         return

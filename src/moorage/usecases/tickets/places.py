@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import InvalidDescription, WrongState
+from moorage.domain.host_states import HostOutOfService
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import format_instant
-from moorage.domain.refusal_commands import to_see_lease, to_see_places
+from moorage.domain.refusal_commands import to_place, to_see_lease, to_see_places
 from moorage.domain.tickets import parse_ticket_class
 from moorage.domain.virtual_classes import MOST, RESERVATION, TICKET, reservation_of
+from moorage.engine.state.host_states import host_states
 from moorage.usecases.decide.member_places import bookings_of, place_of
 from moorage.usecases.shared.allocation_write import named_by_request
 from moorage.usecases.shared.lookup import if_stored
@@ -78,8 +80,11 @@ class PlaceHolder:
             begins = format_instant(period.start)
             raise WrongState(f"{subject} is {lease.state}: it begins at {begins}{self.remedy}")
 
-    def no_place_left(self, now: Instant) -> WrongState:
-        """The error of a server that finds every place taken."""
+    def no_place_left(self, now: Instant, found: TicketPlaces) -> WrongState:
+        """The error of a server that finds every place taken, or its host out of service."""
+        if found.out_of_service:
+            remedy = self.remedy if self.lease else to_place(found.ensemble.name)
+            return HostOutOfService(f"a place of {self.words}", remedy)
         if self.lease is not None and self.lease.terms.expires_at <= now:
             expired = format_instant(self.lease.terms.expires_at)
             return WrongState(f"{self.words} expired at {expired}{self.remedy}")
@@ -92,9 +97,11 @@ class TicketPlaces:
 
     ensemble: Ensemble
     unclaimed: Mapping[Member, Place]
-    """Members whose places are not claimed yet, in order."""
+    """Members whose places are not claimed yet, in order; on hosts in service."""
     servers: tuple[str, ...]
     """UUIDs of servers with places of the class."""
+    out_of_service: bool
+    """Whether there are unclaimed places on hosts that are not in service."""
 
 
 def place_holder(store: Store, name: ResourceClass) -> PlaceHolder | None:
@@ -206,12 +213,17 @@ def ticket_places(store: Store, snapshot: Snapshot, holder: PlaceHolder) -> Tick
     state = BookingState.HELD if holder.lease is None else BookingState.RESERVED
     unclaimed: dict[Member, Place] = {}
     servers: list[str] = []
+    in_service, out_of_service = host_states(snapshot).in_service, False
     for member in ensemble.members:
         if member.name.role != holder.role or holder.index not in {None, member.name.index}:
             continue
         kept = bookings_of(snapshot, member.uuid)
         if kept and kept[0].state is state:
-            unclaimed[member] = place_of(snapshot, kept)
+            place = place_of(snapshot, kept)
+            if in_service[snapshot.row_of[place.host]]:
+                unclaimed[member] = place
+            else:
+                out_of_service = True
         if member.server_id is not None and bookings_of(snapshot, member.server_id):
             servers.append(member.server_id)
-    return TicketPlaces(ensemble, unclaimed, tuple(servers))
+    return TicketPlaces(ensemble, unclaimed, tuple(servers), out_of_service)
