@@ -100,7 +100,7 @@ def webhook(watched: Watched) -> Iterator[list[str]]:
     server = HTTPServer(("127.0.0.1", 0), Hook)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/"
-    body = {"subscription": {"name": "hook", "url": url, "types": ["member.*", "policy.*"]}}
+    body = {"subscription": {"name": "hook", "url": url, "events": ["member.*", "policy.*"]}}
     made = watched.demo.native("POST", "/subscriptions", body)["subscription"]
     yield heard
     watched.demo.native("DELETE", f"/subscriptions/{made['id']}")
