@@ -18,6 +18,7 @@ __all__ = ["cloud"]
 
 GROUPS = "/v2.1/os-server-groups"
 AWAY = "http://127.0.0.1:9"
+PROJECT = "0123456789abcdef"
 
 
 @dataclass
@@ -84,6 +85,7 @@ class Api:
             "CONTENT_TYPE": "application/json",
             "HTTP_X_AUTH_TOKEN": TOKEN,
             "HTTP_X_ROLES": "member",
+            "HTTP_X_PROJECT_ID": PROJECT,
             "HTTP_OPENSTACK_API_VERSION": "compute 2.64",
             "wsgi.input": io.BytesIO(text),
         }
@@ -178,8 +180,13 @@ def test_refusals_of_the_door_and_all_other_requests_pass(api: Api) -> None:
     for path in (
         "/v2.1/servers/aaaaaaaa-0000-4000-8000-000000000001/metadata/os-server-groups",
         "/v2.1/flavors/1/os-extra_specs/os-server-groups",
+        "/v2.1/word/os-server-groups",
+        "/v2.1/fedcba9876543210/os-server-groups",
     ):
-        for method in ("GET", "DELETE"):
-            assert api.ask(method, path) == (200, {"else": path})
+        for method in ("GET", "POST", "DELETE"):
+            assert api.ask(method, path) == (200, {"else": path}), "no project id, or another's"
+    for path in (GROUPS, f"/v2.1/{PROJECT}/os-server-groups"):
+        group = {"server_group": {"name": "web", "policy": "affinity"}}
+        assert api.ask("POST", path, group)[0] == 200
     with pytest.raises(ValueError, match="server_groups must be the URL"):
         filter_factory({}, endpoint=f"{AWAY}/v1", server_groups="controller")

@@ -27,9 +27,10 @@ PAGE: Final = 1000
 """The most groups of one answer, as Nova's default is."""
 _LIST: Final = "server_groups"
 _PATH: Final = re.compile(
-    r"(?:/v2(?:\.1)?)?(?:/[^/]+)?/os-server-groups(?:\.json)?(?:/(?P<id>[^/]+?)(?:\.json)?)?/?"
+    r"(?:/v2(?:\.1)?)?(?:/(?P<project>[0-9a-f-]+))?/os-server-groups(?:\.json)?"
+    r"(?:/(?P<id>[^/]+?)(?:\.json)?)?/?"
 )
-"""With a version and a project or without; a server's metadata may have a key of that name."""
+"""With a version and a project, of which Nova says that it looks so, or without."""
 _PASSED: Final = {
     "HTTP_X_AUTH_TOKEN": "X-Auth-Token",
     "HTTP_X_ROLES": "X-Roles",
@@ -72,14 +73,14 @@ class GroupDoor:
         self._timeout = timeout
 
     def answer(self, environ: Environ, body: bytes, *, refuse: bool) -> Answer | None:
-        """The answer to a request; None: it is not about server groups.
+        """The answer to a request; None: it is not about server groups, or Nova's to refuse.
 
         `refuse` says whether a list without Moorage's groups is an error.
 
         Raises:
             DoorClosed: Moorage does not answer.
         """
-        found = _PATH.fullmatch(environ.get("PATH_INFO", ""))
+        found = _asked(environ)
         if found is None:
             return None
         method, group = environ.get("REQUEST_METHOD"), found["id"]
@@ -167,6 +168,14 @@ class GroupDoor:
         if found.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise DoorClosed(f"status {found.status}")
         return found
+
+
+def _asked(environ: Environ) -> re.Match[str] | None:
+    """The path of a request for server groups; Nova refuses other projects' than the token's."""
+    found = _PATH.fullmatch(environ.get("PATH_INFO", ""))
+    named = found and found["project"]
+    own = named is None or named == environ.get("HTTP_X_PROJECT_ID", named)
+    return found if own else None
 
 
 def _ends(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
