@@ -318,7 +318,7 @@ def test_pools_that_several_racks_share_have_a_table_of_their_own() -> None:
     pools = Course(None, {"DISK_GB": [amounts]}, None, 0, racks)
     found = body(CapacityValue, step=None, exact=True, parts=[pools])
     lines = drawn(capacity.tables(found))
-    assert lines[0] == "pools shared by r0, r1, r2, r3, r4 and 2 more"
+    assert lines[0] == "pools shared by r0, r1, r2, r3, r4, and 2 more"
     found = structs.replace(found, start="2026-12-01T00:00:00Z", end="2026-12-02T00:00:00Z")
     found = structs.replace(found, computed_at=found.start)
     lines = drawn(calendar.drawn(found, frozenset(), 80, plain=True))

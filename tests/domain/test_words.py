@@ -1,8 +1,8 @@
-"""Names of members in messages."""
+"""Lists in messages."""
 
 import pytest
 
-from moorage.domain.words import spans
+from moorage.domain.words import first_of, spans
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,9 @@ from moorage.domain.words import spans
 )
 def test_runs_of_names_are_said_by_their_ends(numbers: tuple[int, ...], said: str) -> None:
     assert spans("db", numbers) == said
+
+
+def test_others_are_counted() -> None:
+    assert first_of([], 2) == []
+    assert first_of(["a", 2], 2) == ["a", "2"]
+    assert first_of("abcd", 2) == ["a", "b", "and 2 more"]

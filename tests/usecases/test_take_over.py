@@ -225,6 +225,9 @@ def test_a_root_is_the_top_of_its_tree_whatever_the_source_says(store: Ledger) -
     )
     assert source.providers == {one.uuid: one for one in PROVIDERS}
     assert with_true_roots(SOURCE) is SOURCE
+    many = {f"n{number}": provider(f"n{number}", None, "other") for number in range(7)}
+    (remark,) = with_true_roots(Content(providers=many)).remarks
+    assert remark.endswith("of resource provider n0, n1, n2, n3, n4, and 2 more")
     take_over(store, planned(store, source), ADD)
     assert unlike(store, source) == []
     assert planned(store, source).differences == ()

@@ -23,6 +23,7 @@ from moorage.agent.target import (
 )
 from moorage.domain.agent_config import RootOwner
 from moorage.domain.errors import BadConfiguration
+from moorage.domain.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -145,8 +146,7 @@ def _caution_dedicated(
 ) -> None:
     missing = config.dedicated_cpus.difference(*(one.cpus for one in guests))
     if missing:
-        some = ", ".join(map(str, sorted(missing)[:_SHOWN]))
-        some += ", …" if len(missing) > _SHOWN else ""
+        some = ", ".join(first_of(sorted(missing), _SHOWN))
         said = f"{len(missing)} of them ({some}) are not online, or do not exist"
         cautions.append(Caution("dedicated-cpus", "dedicated_cpus", said))
 

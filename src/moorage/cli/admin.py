@@ -16,6 +16,7 @@ from moorage.cli.output import table
 from moorage.cli.parser import CONFIG_DIR, CONFIG_FILE, WrongUsage
 from moorage.domain.actors import Actor
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import first_of
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
@@ -228,10 +229,11 @@ def side_by_side(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something ri
     return table(["", "#source", "#ledger"], rows)
 
 
-def spelled_out(differences: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def spelled_out(differences: Sequence[Mapping[str, str]]) -> list[str]:
     """The first differences, a line each, and how many more there are."""
-    for one in differences[:SHOWN]:
-        detail = f": {one['detail']}" if one["detail"] else ""
-        yield f"{one['kind']} {one['subject']} {one['way']}{detail}"
-    if len(differences) > SHOWN:
-        yield f"… and {len(differences) - SHOWN} more"
+    details = [f": {one['detail']}" if one["detail"] else "" for one in differences]
+    lines = [
+        f"{one['kind']} {one['subject']} {one['way']}{detail}"
+        for one, detail in zip(differences, details, strict=True)
+    ]
+    return first_of(lines, SHOWN)

@@ -25,7 +25,7 @@ from moorage.cli.files import reading
 from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.progress import Adder, progress
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 
 if TYPE_CHECKING:
     import argparse
@@ -267,13 +267,12 @@ def _told_plan(planned: TakeoverPlan, permission: TakeoverPermission) -> Shown:
 def _remarks(body: Mapping[str, Any]) -> Iterator[Any]:
     for remark in body["remarks"]:
         yield f"source: {remark}"
-    for one in body["overages"][:SHOWN]:
-        yield (
-            f"overfull, as in the source: {one['name']} {one['resource_class']}"
-            f" {one['used']} of {one['capacity']}"
-        )
-    if len(body["overages"]) > SHOWN:
-        yield f"… and {len(body['overages']) - SHOWN} more overfull inventories"
+    overfull = [
+        f"overfull, as in the source: {one['name']} {one['resource_class']}"
+        f" {one['used']} of {one['capacity']}"
+        for one in body["overages"]
+    ]
+    yield from first_of(overfull, SHOWN)
     for tree, names in body["unplaced"].items():
         yield f"not placed in tree {tree}: {counted(len(names), 'host')}, the first is {names[0]}"
 
@@ -284,7 +283,9 @@ def _removed(count: int) -> str:
 
 def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
     parts = [side_by_side(body), *_remarks(body), *spelled_out(body["differences"])]
-    parts += [f"answered differently: {path}" for path in body["answered_differently"][:SHOWN]]
+    parts += first_of(
+        [f"answered differently: {path}" for path in body["answered_differently"]], SHOWN
+    )
     verdict = f"wrote {body['written']}{_removed(body['removed'])}; " + (
         f"{counted(len(body['differences']), 'difference')}" if body["differences"] else "all equal"
     )

@@ -21,11 +21,11 @@ from moorage.cli.admin import (
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.progress import Adder, progress
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from moorage.domain.content import Difference
     from moorage.domain.reservation_content import ReservationContent
@@ -138,10 +138,9 @@ def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
     return stack(side_by_side(body), *_refused(body), *spelled_out(rest), verdict)
 
 
-def _refused(body: Mapping[str, Any]) -> Iterator[str]:
-    refused = body["refused"]
-    for one in refused[:SHOWN]:
+def _refused(body: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for one in body["refused"]:
         name = one["name"] if one["name"] == one["id"] else f"{one['name']} ({one['id']})"
-        yield f"{one['kind']} {name} cannot be taken over: {one['reason']}"
-    if len(refused) > SHOWN:
-        yield f"… and {len(refused) - SHOWN} more"
+        lines.append(f"{one['kind']} {name} cannot be taken over: {one['reason']}")
+    return first_of(lines, SHOWN)

@@ -18,7 +18,7 @@ from moorage.cli.admin import (
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown, stack, table
 from moorage.cli.progress import Adder, progress
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 
 if TYPE_CHECKING:
     import argparse
@@ -133,8 +133,7 @@ def _told(body: dict[str, Any]) -> Any:  # noqa: ANN401 - something rich
         f"ensemble {one['name']} ({one['id']}): Nova has no such group any more"
         for one in body["without_group"]
     ]
-    if len(lines) > SHOWN:
-        lines[SHOWN:] = [f"… and {len(lines) - SHOWN} more"]
+    lines = first_of(lines, SHOWN)
     verdict = f"wrote {body.get('written')}"
     if "would_write" in body:
         verdict = f"would write {body['would_write']}; nothing was written"

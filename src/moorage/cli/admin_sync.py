@@ -21,7 +21,7 @@ from moorage.cli.files import reading
 from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.host_checks import label_notes
 from moorage.cli.output import CONFLICT, OK, Shown, stack
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 
 if TYPE_CHECKING:
     import argparse
@@ -127,22 +127,20 @@ def _flavor_lines(found: Mapping[str, Any]) -> Iterator[str]:
         if found[way]:
             yield f"{way}: {_listed(found[way])}"
     yield from label_notes(found["labels"])
-    for one in found["refused"][:SHOWN]:
-        yield f"refused {one['name']}: {one['reason']}"
-    if len(found["refused"]) > SHOWN:
-        yield f"… and {len(found['refused']) - SHOWN} more"
+    refused = [f"refused {one['name']}: {one['reason']}" for one in found["refused"]]
+    yield from first_of(refused, SHOWN)
 
 
 def _topology_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"topology: {counted(len(found['moves']), 'place')} changed"
-    for one in found["moves"][:SHOWN]:
-        yield f"{one['host']}: {one['before'] or '-'} -> {one['after'] or '-'} ({one['tree']})"
-    if len(found["moves"]) > SHOWN:
-        yield f"… and {len(found['moves']) - SHOWN} more"
+    moves = [
+        f"{one['host']}: {one['before'] or '-'} -> {one['after'] or '-'} ({one['tree']})"
+        for one in found["moves"]
+    ]
+    yield from first_of(moves, SHOWN)
     for tree, hosts in found["unplaced"].items():
         yield f"no place in tree {tree}: {_listed(hosts)}"
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    return ", ".join(first_of(names, SHOWN))

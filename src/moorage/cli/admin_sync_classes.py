@@ -8,7 +8,7 @@ from moorage.cli.admin import SHOWN, declare_access, service
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.progress import Adder, progress
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 
 if TYPE_CHECKING:
     import argparse
@@ -112,10 +112,8 @@ def server_lines(servers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     noun = "server has a flavor" if len(servers) == 1 else "servers have flavors"
     yield f"{len(servers)} {noun} with virtual classes of Moorage:"
-    for one in servers[:SHOWN]:
-        yield f"  {one['id']} {one['name']}: {', '.join(one['classes'])}"
-    if len(servers) > SHOWN:
-        yield f"  … and {len(servers) - SHOWN} more"
+    lines = [f"{one['id']} {one['name']}: {', '.join(one['classes'])}" for one in servers]
+    yield from (f"  {line}" for line in first_of(lines, SHOWN))
 
 
 def _plain(planned: StandInPlan, done: StandInChanges) -> dict[str, Any]:

@@ -14,11 +14,10 @@ from moorage.cli.output import Shown, stack, table
 from moorage.cli.parser import Flag, Option, WrongUsage
 from moorage.cli.times import TIME_HELP, length, minute, span, time_of
 from moorage.domain.period import HOUR, format_duration, parse_instant
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from rich.console import RenderableType
 
@@ -111,15 +110,10 @@ def _heading(found: capacity.CapacityValue, one: capacity.Course) -> str:
     where = one.domain or "everywhere"
     hosts = f", {counted(one.hosts, 'host')}" if one.hosts is not msgspec.UNSET else ""
     if one.shared_by:
-        where, hosts = f"pools shared by {_listed(one.shared_by)}", ""
+        where, hosts = f"pools shared by {', '.join(first_of(one.shared_by, _NAMED))}", ""
     step = f", lowest value in each {length(found.step)} step" if found.step else ""
     rough = "" if found.exact else ", counts rounded down"
     return f"{where}{hosts}{step}{rough}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _table(found: capacity.CapacityValue, one: capacity.Course) -> RenderableType:

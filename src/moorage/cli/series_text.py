@@ -8,7 +8,7 @@ from moorage.cli.decision_text import SEPARATOR
 from moorage.cli.explanation_text import explained
 from moorage.cli.output import short, table
 from moorage.cli.times import length, minute, period
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,9 +68,8 @@ def refused(error: SeriesInfeasible) -> str:
     """The occurrences that do not fit, why the first does not, and possible changes."""
     lines = [f"infeasible  {error.detail}"]
     every = error.occurrences
-    lines += [f"  {one['index']}  {period(one['start'], one['end'])}" for one in every[:_SHOWN]]
-    if len(every) > _SHOWN:
-        lines.append(f"  and {len(every) - _SHOWN} more")
+    missing = [f"{one['index']}  {period(one['start'], one['end'])}" for one in every]
+    lines += [f"  {line}" for line in first_of(missing, _SHOWN)]
     if error.explanation and every:
         # When one occurrence alone would fit is no answer here: the series says when all do.
         why = {**error.explanation, "earliest_start": None}

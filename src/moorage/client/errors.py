@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import MoorageError
+from moorage.domain.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +58,7 @@ class Ambiguous(MoorageError):
         self, kind: str, text: str, matches: tuple[str, ...], told: tuple[str, ...] = ()
     ) -> None:
         some = told or matches
-        shown = ", ".join(some[:_TOLD]) + (", …" if len(some) > _TOLD else "")
+        shown = ", ".join(first_of(some, _TOLD))
         super().__init__(f"{len(matches)} {kind}s match {text!r}; use an id: {shown}")
         self.kind = kind
         self.matches = matches

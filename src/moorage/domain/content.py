@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.resources import MAX_AMOUNT, is_custom_name, odd_names
+from moorage.domain.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -127,6 +128,10 @@ def parents_first(providers: Mapping[str, ResourceProvider]) -> list[ResourcePro
     return list(found.values())
 
 
+_NAMED: Final = 5
+"""Providers that a remark names."""
+
+
 def with_true_roots(content: Content) -> Content:
     """The content with the top of its tree as each provider's root, whatever its record says.
 
@@ -141,7 +146,8 @@ def with_true_roots(content: Content) -> Content:
     if not wrong:
         return content
     fixed = {uuid: replace(content.providers[uuid], root_uuid=tops[uuid]) for uuid in wrong}
-    told = f"root is not the top of the tree, which is taken over, of {PROVIDER} {', '.join(wrong)}"
+    some = ", ".join(first_of(wrong, _NAMED))
+    told = f"root is not the top of the tree, which is taken over, of {PROVIDER} {some}"
     return replace(
         content,
         providers={**content.providers, **fixed},

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Attachment, Domain, Topology
+from moorage.domain.words import first_of
 
 if TYPE_CHECKING:
     import re
@@ -224,8 +225,8 @@ def _place(
 
 def _refuse_bare(bare: Mapping[str, list[str]]) -> None:
     for tree, names in bare.items():
-        more = f" (and {len(names) - SHOWN} more)" if len(names) > SHOWN else ""
+        some = ", ".join(first_of(names, SHOWN))
         raise InvalidDescription(
-            f"no rule gives these hosts a place in tree {tree}: {', '.join(names[:SHOWN])}{more}",
+            f"no rule gives these hosts a place in tree {tree}: {some}",
             path="rules",
         )

@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 def counted(count: int, noun: str, many: str = "") -> str:
@@ -18,6 +18,12 @@ def did_you_mean(said: str, known: Iterable[str]) -> str:
     """`; did you mean count?`, or nothing where no known word is similar."""
     near = difflib.get_close_matches(said, sorted(known), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def first_of(texts: Sequence[object], most: int) -> list[str]:
+    """The first of some texts, to be joined, and then `and 3 more` where there are others."""
+    others = len(texts) - most
+    return [*map(str, texts[:most]), *([f"and {others} more"] if others > 0 else [])]
 
 
 _SPANS: Final = 8

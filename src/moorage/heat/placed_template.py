@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from moorage.domain.words import first_of
 from moorage.heat.annotation import KEY
 from moorage.heat.member_names import (
     AT_ROOT,
@@ -131,7 +132,7 @@ def prepare(
 
 
 def _note(roles: list[str]) -> str:
-    told = ", ".join(roles[:_TOLD]) + (", …" if len(roles) > _TOLD else "")
+    told = ", ".join(first_of(roles, _TOLD))
     return (
         f"not bound: {told}: what makes these servers cannot be written so, and plain Heat creates"
         " them anywhere"

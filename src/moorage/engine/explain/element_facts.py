@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.words import first_of
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.engine.explain.conflict_classes import groups_key
 from moorage.engine.explain.elements import AGGREGATES, CLOSED, DEVICES, POLICY, RESOURCES, TRAITS
@@ -90,8 +91,7 @@ def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
     texts = list(
         dict.fromkeys(rule.policy.requirement(edge, built.policy_view) for edge in edges if edge)
     )
-    more = len(texts) - _MAX_EDGES
-    text = "; ".join(texts[:_MAX_EDGES]) + (f"; and {more} more" if more > 0 else "")
+    text = "; ".join(first_of(texts, _MAX_EDGES))
     broken = built.standing.get(rule.statement.name)
     if broken is None:
         return text

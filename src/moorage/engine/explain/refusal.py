@@ -10,6 +10,7 @@ from moorage.domain import deadline
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.ensembles import MemberKind
 from moorage.domain.explain import Conflict, Stage
+from moorage.domain.words import first_of
 from moorage.engine.explain.conflict_classes import binding_classes
 from moorage.engine.explain.conflict_facts import conflict_facts
 from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle, counts_refute
@@ -232,10 +233,8 @@ def _without_change(found: FoundRelaxations, *, every: bool) -> str:
     """The note of an explanation without a change that helps; `every`: all conflicts are known."""
     if found.complete and every:
         return NO_SMALL_CHANGE
-    named = list(found.untried[:_NAMED])
-    more = len(found.untried) - len(named)
-    named += [f"{more} more"] if more > 0 else []
-    tried = f"; not every value was tried of {', '.join(named)}" if named else ""
+    named = ", ".join(first_of(found.untried, _NAMED))
+    tried = f"; not every value was tried of {named}" if named else ""
     return f"{NONE_FOUND if found.timely and every else TIME_RAN_OUT}{tried}"
 
 

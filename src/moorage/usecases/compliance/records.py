@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.host_states import HostState
 from moorage.domain.violations import Cause, CauseKind, MemberCondition, Violation
+from moorage.domain.words import first_of
 from moorage.engine.state.host_states import closings
 
 if TYPE_CHECKING:
@@ -96,6 +97,4 @@ def _record(ensemble: Ensemble, project_id: str, cause: Cause, **fields: object)
 
 def _joined(texts: Iterable[str]) -> str:
     """The texts of one policy as one, of bounded length."""
-    every = list(dict.fromkeys(texts))
-    more = f"; and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
-    return "; ".join(every[:_SHOWN]) + more
+    return "; ".join(first_of(list(dict.fromkeys(texts)), _SHOWN))

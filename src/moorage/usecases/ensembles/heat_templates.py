@@ -20,6 +20,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import SECOND
 from moorage.domain.refusal_commands import to_place
+from moorage.domain.words import first_of
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
 from moorage.heat.placed_template import prepare
@@ -297,10 +298,9 @@ def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensem
         if one not in decision.places or one not in member_places.places
     ]
     if freed:
-        first = ", ".join(map(str, sorted(freed)[:_TOLD]))
-        more = f" and {len(freed) - _TOLD} more" if len(freed) > _TOLD else ""
+        some = ", ".join(first_of(sorted(freed), _TOLD))
         remedy = to_place(ensemble.name, what="them")
-        raise HoldExpired(f"places of the decision were freed: {first}{more}{remedy}")
+        raise HoldExpired(f"places of the decision were freed: {some}{remedy}")
     return decision
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import SIDES
 from moorage.domain.errors import InvalidDescription, LimitExceeded, NotFound, UnknownName
 from moorage.domain.references import references_of, with_ids
+from moorage.domain.words import first_of
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
@@ -55,7 +56,7 @@ def _other(store: Store, ensemble: Ensemble, name: str, path: str) -> Ensemble:
     project = ensemble.project_id
     named = store.ensembles_named(project, name)
     if len(named) > 1:
-        some = ", ".join(named[:_TOLD]) + (", …" if len(named) > _TOLD else "")
+        some = ", ".join(first_of(named, _TOLD))
         told = f"{len(named)} ensembles have the name {name}; use an id: {some}"
         raise InvalidDescription(told, path=path)
     try:

@@ -26,6 +26,7 @@ from moorage.domain.changes import (
 from moorage.domain.errors import Conflict, ProviderConflict, StaleGeneration, UnknownName
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
+from moorage.domain.words import first_of
 from moorage.usecases.ledger.content import topology_content
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.role_resolution import LedgerNames
@@ -112,10 +113,8 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult
     flavors = [one for one in part.flavors if _is_new_flavor(one, known, differences)]
     topology = _new_topology(part.topology, snapshot, differences)
     if differences:
-        more = f" (and {len(differences) - SHOWN} more)" if len(differences) > SHOWN else ""
-        raise Conflict(
-            "the fleet differs from the ledger: " + "; ".join(differences[:SHOWN]) + more
-        )
+        told = "; ".join(first_of(differences, SHOWN))
+        raise Conflict(f"the fleet differs from the ledger: {told}")
     _check_names(LedgerNames(store, None), part, hosts)
     for host in hosts:
         check_stock(store, host.inventories)

@@ -34,6 +34,7 @@ from moorage.domain.content import (
 from moorage.domain.errors import Conflict, InvalidDescription
 from moorage.domain.resources import NAME, is_custom_name
 from moorage.domain.topology import EMPTY
+from moorage.domain.words import first_of
 from moorage.usecases.ledger.content import ledger_content, topology_content
 from moorage.usecases.shared.access import require_operator
 
@@ -144,15 +145,13 @@ def check(planned: TakeoverPlan, permission: TakeoverPermission) -> None:
     lost = [
         o for o in planned.differences if o.way is not DifferenceWay.MISSING and o.kind in kinds
     ]
-    told = [f"{one.kind} {one.subject} {_WAYS[one.way]}" for one in lost[:SHOWN]]
+    told = first_of([f"{one.kind} {one.subject} {_WAYS[one.way]}" for one in lost], SHOWN)
     if planned.replaces_topology:
         told.append("another topology is loaded")
     if told:
-        more = f" (and {len(lost) - SHOWN} more)" if len(lost) > SHOWN else ""
         raise Conflict(
             "the ledger is neither empty nor a part of the source: "
             + "; ".join(told)
-            + more
             + ". --update makes what differs as the source has it, --mirror also removes the rest"
         )
 

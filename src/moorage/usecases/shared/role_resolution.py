@@ -14,7 +14,7 @@ from moorage.domain.ensembles import MemberKind
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
 from moorage.domain.nova.flavors import server_of, server_request
 from moorage.domain.resources import is_custom_name, total
-from moorage.domain.words import did_you_mean
+from moorage.domain.words import did_you_mean, first_of
 from moorage.engine.state.server_locations import usable_servers
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def known_flavor(store: Store, name: str) -> Flavor:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_TOLD], *(["..."] if len(names) > _TOLD else [])]) or "none"
+    return ", ".join(first_of(names, _TOLD)) or "none"
 
 
 _TOLD: Final = 8
