@@ -19,6 +19,7 @@ from moorage.domain.changes import (
 from moorage.domain.flavors import Flavor
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.engine.state.host_states import host_states
 from moorage.store import Ledger, open_store
 from moorage.testing.ledger_copy import new_database
 
@@ -94,6 +95,23 @@ def test_flavors_follow_nova(offline: Cli, store: Ledger, nova: NovaRecords) -> 
     assert names(store) == {"own": 7, "small": 1, "large": 8, "old": 2}
     synced(offline, nova)
     assert names(store) == {"own": 7, "small": 1, "large": 6}
+
+
+def test_the_state_of_hosts_follows_nova(offline: Cli, store: Ledger, nova: NovaRecords) -> None:
+    compute(nova, 1, "az1")
+    down = {"host": "n1", "before": [], "after": ["forced down"]}
+    assert synced(offline, nova).body["services"] == []
+    nova.lists["services"][0] |= {"state": "down", "forced_down": True}
+    before = store.snapshot().revision
+    assert synced(offline, nova, "--dry-run").body["services"] == [down]
+    assert store.snapshot().revision == before
+    assert synced(offline, nova).body["services"] == [down]
+    assert synced(offline, nova).body["services"] == []
+    assert not host_states(store.snapshot()).in_service.all()
+    nova.lists["services"][0] |= {"state": "up", "forced_down": False}
+    told = offline("admin", "sync", "nova", "--from", nova.url).out
+    assert "services: 1 host changed\nn1: forced down -> in service\n" in told
+    assert host_states(store.snapshot()).in_service.all()
 
 
 def test_names_that_change_hands(offline: Cli, store: Ledger, nova: NovaRecords) -> None:

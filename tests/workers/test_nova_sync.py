@@ -10,7 +10,9 @@ from tests.servers.nova_records import serving
 
 from moorage.client.fleet_file import read_places
 from moorage.client.nova_source import read_flavors, read_hosts
+from moorage.domain.host_states import HostState
 from moorage.domain.period import SECOND
+from moorage.engine.state.host_states import host_states
 from moorage.outward.nova_reader import NovaReader
 from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.effect_dispatch import OutwardFailure
@@ -52,12 +54,22 @@ def test_rounds_follow_nova_and_go_on_after_a_failure(caplog: Any) -> None:
             sync.run_round()
         nova.bad.clear()
         nova.flavor("3", "large", 4)
+        service_of_n1 |= {"state": "down"}
         now[0] = 122.0
         sync.run_round()
         assert [one.name for one in service.store.flavors()] == ["large", "small"]
+        snapshot = service.store.snapshot()
+        assert host_states(snapshot).state(snapshot.names.index("n1")) is HostState.DOWN
+        service_of_n1 |= {"state": "up"}
+        now[0] = 183.0
+        sync.run_round()
+        snapshot = service.store.snapshot()
+        assert host_states(snapshot).in_service.all()
     told = [one.getMessage() for one in caplog.records if one.name.endswith("nova_sync")]
     assert sum("refused: odd" in one for one in told) == 1, "what lasts is told once"
     assert "host n1 in tree location: None -> az1" in told
+    assert "host n1 by Nova: in service -> service down" in told
+    assert "host n1 by Nova: service down -> in service" in told
     service.close()
 
 

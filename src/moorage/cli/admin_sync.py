@@ -1,4 +1,4 @@
-"""`moorage admin sync nova`: brings flavors and topology in step with a running Nova."""
+"""`moorage admin sync nova`: brings flavors, topology and hosts in step with a running Nova."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Nova(Command):
-    """Bring flavors and topology in step with Nova.
+    """Bring flavors, topology and the state of hosts in step with Nova.
 
     Flavors are created, changed and deleted as Nova has them. Those that Moorage cannot place are
     refused by name, with the reason; then the exit status is 4. Flavors in Placement's terms are
@@ -42,6 +42,9 @@ class Nova(Command):
     With rules (--topology, or the setting `topology_rules`) every host of the ledger is placed by
     its name, traits, aggregates, availability zone and the metadata of Nova's aggregates. A host
     that Nova does not list keeps its place, and so do trees of which the rules do not speak.
+
+    Of each host is taken whether its compute service is enabled and up, or was forced down: nothing
+    new is placed where it is not.
 
     Nova is only read, as an operator. What is in step is not written. The service does the same by
     itself with the setting `nova_sync`.
@@ -61,6 +64,7 @@ class Nova(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.nova_source import SERVICE, over, read_flavors, read_hosts
+        from moorage.usecases.ledger.host_states import sync_services
         from moorage.usecases.ledger.nova_sync import sync_flavors, sync_topology
 
         file = args.topology or configured(args).outward.topology_rules
@@ -74,6 +78,7 @@ class Nova(Command):
         with opened(args) as store:
             env = environment_of(store, args)
             env = env.in_dry_run() if args.dry_run else env
+            services = sync_services(env, OPERATOR, hosts)
             topology = None
             if rules is not None and file is not None:
                 with reading(file):
@@ -82,6 +87,10 @@ class Nova(Command):
         body = {
             "dry_run": args.dry_run,
             "flavors": _flavors(flavors),
+            "services": [
+                {"host": one.host, "before": list(one.before), "after": list(one.after)}
+                for one in services
+            ],
             "topology": None if topology is None else _topology(topology),
         }
         return Shown(body, _told(body), CONFLICT if flavors.refused else OK)
@@ -114,7 +123,7 @@ def _topology(found: TopologySync) -> dict[str, Any]:
 
 
 def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
-    lines = [*_flavor_lines(body["flavors"])]
+    lines = [*_flavor_lines(body["flavors"]), *_service_lines(body["services"])]
     if body["topology"] is not None:
         lines += _topology_lines(body["topology"])
     return stack(*lines, *(["nothing was written"] if body["dry_run"] else []))
@@ -129,6 +138,15 @@ def _flavor_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from label_notes(found["labels"])
     refused = [f"refused {one['name']}: {one['reason']}" for one in found["refused"]]
     yield from first_of(refused, SHOWN)
+
+
+def _service_lines(found: list[Mapping[str, Any]]) -> Iterator[str]:
+    yield f"services: {counted(len(found), 'host')} changed"
+    for one in found[:SHOWN]:
+        before, after = (", ".join(one[when]) or "in service" for when in ("before", "after"))
+        yield f"{one['host']}: {before} -> {after}"
+    if len(found) > SHOWN:
+        yield f"… and {len(found) - SHOWN} more"
 
 
 def _topology_lines(found: Mapping[str, Any]) -> Iterator[str]:

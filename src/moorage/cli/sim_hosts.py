@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
+from moorage.cli.host import why
 from moorage.cli.output import Shown
 from moorage.cli.sim import DEFAULT_NAME, running
 from moorage.client.discovery import Access
-from moorage.client.errors import Conflict, Missing
+from moorage.client.errors import Missing
 
 if TYPE_CHECKING:
     import argparse
 
-    from moorage.client.fleets import Placement
-
-DISABLED: Final = "COMPUTE_STATUS_DISABLED"
-"""The trait that Nova puts on a host whose compute service is disabled."""
-_ATTEMPTS: Final = 10
-"""Attempts to write traits that others change at the same time."""
+_DOWN: Final = "service down"
+"""Why a host is closed whose compute service is down."""
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,16 +28,16 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 class Fail(Command):
     """Make a host of a simulation fail.
 
-    It gets the trait COMPUTE_STATUS_DISABLED, as Nova sets it when the compute service is disabled:
-    nothing more is placed there, and leases with places there get others within a second, or are
-    degraded. Its servers stay.
+    Its compute service is reported as down, as `moorage admin sync nova` does: nothing more is
+    placed there, and leases with places there get others within a second, or are degraded. Its
+    servers stay.
     """
 
     examples = "moorage sim fail --host r1-h1"
     options = (_arguments,)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        return _set(args, disabled=True)
+        return _set(args, "down")
 
 
 class Recover(Command):
@@ -50,48 +47,24 @@ class Recover(Command):
     options = (_arguments,)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        return _set(args, disabled=False)
+        return _set(args, "up")
 
 
-def _set(args: argparse.Namespace, *, disabled: bool) -> Shown:
+def _set(args: argparse.Namespace, service: str) -> Shown:
     from moorage.client.moorage import connect
 
     found = running(args.name)
     with connect(Access(found.endpoint, found.token)) as client:
-        uuid, name = _host(client.placement, args.host)
-        changed = _put(client.placement, uuid, disabled=disabled)
-    body = {"host": {"id": uuid, "name": name, "disabled": disabled}}
-    state = "failed" if disabled else "recovered"
-    return Shown(body, f"{name} is {state}" if changed else f"{name} is {state} already")
-
-
-def _host(placement: Placement, wanted: str) -> tuple[str, str]:
-    """UUID and name of a host; a provider inside a host cannot fail by itself.
-
-    Raises:
-        Missing: there is no such host.
-    """
-    for one in placement.providers():
-        if wanted in {one.name, one.uuid} and one.parent_provider_uuid is None:
-            return one.uuid, one.name
-    raise Missing("host called", wanted)
-
-
-def _put(placement: Placement, uuid: str, *, disabled: bool) -> bool:
-    """Disable or enable a host by its trait; return whether that changed it.
-
-    Raises:
-        Conflict: others changed the host each time.
-    """
-    for attempt in range(1, _ATTEMPTS + 1):
-        traits, generation = placement.traits(uuid)
-        if (DISABLED in traits) is disabled:
-            return False
-        try:
-            placement.set_traits(uuid, traits ^ {DISABLED}, generation)
-        except Conflict:
-            if attempt == _ATTEMPTS:
-                raise
-        else:
-            break
-    return True
+        known = next(
+            (one for one in client.hosts.all() if args.host in {one["name"], one["uuid"]}), None
+        )
+        if known is None:
+            raise Missing("host called", args.host)
+        before = any(one["why"] == _DOWN for one in known["closed"])
+        host = client.hosts.put_service(known["uuid"], state=service)
+    again = " already" if before is (service == "down") else ""
+    lines = [f"{host['name']} is {'failed' if service == 'down' else 'recovered'}{again}"]
+    if service == "up" and host["state"] != "open":
+        lines.append(f"it is still {host['state']}: {why(host)}")
+    state = {"id": host["uuid"], "name": host["name"], "state": host["state"]}
+    return Shown({"host": state}, "\n".join(lines))

@@ -1,4 +1,4 @@
-"""Brings flavors and topology in step with Nova every so often, in one worker of each service."""
+"""Brings flavors, topology and the state of hosts in step with Nova every so often."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from moorage.domain.period import SECOND
+from moorage.usecases.ledger.host_states import sync_services
 from moorage.usecases.ledger.nova_sync import sync_flavors, sync_topology
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class NovaSync:
         self._next = began + self.interval / SECOND
         # Only administrators may list hosts. Others are shown the public flavors as if all.
         hosts = self.lists.hosts()
+        for one in sync_services(self.env, self.caller, hosts):
+            _log.info("host %s by Nova: %s -> %s", one.host, _word(one.before), _word(one.after))
         self._log_flavors(sync_flavors(self.env, self.caller, self.lists.flavors()))
         if self.lists.rules is not None:
             rules = self.lists.rules()
@@ -70,6 +73,10 @@ class NovaSync:
         for one in sorted(refused - self._refused):
             _log.warning("flavor of Nova refused: %s", one)
         self._refused = refused
+
+
+def _word(why: Sequence[str]) -> str:
+    return ", ".join(why) or "in service"
 
 
 def _log_topology(found: TopologySync) -> None:
