@@ -50,7 +50,7 @@ def test_closing_is_told_and_may_be_repeated(service: Service) -> None:
     closed = close(service)
     assert (closed["state"], closed["open"]) == ("closed", False)
     (one,) = closed["closed"]
-    assert (one["why"], one["reason"], one["user_id"]) == ("closed", "memory", OPERATOR.user_id)
+    assert (one["why"], one["reason"], one["user_id"]) == ("operator", "memory", OPERATOR.user_id)
     before = revision(service)
     service.clock.pass_by(1_000_000)
     assert close(service)["closed"] == closed["closed"]
@@ -69,7 +69,7 @@ def test_closing_is_told_and_may_be_repeated(service: Service) -> None:
 def test_opening_says_what_still_closes_it(service: Service) -> None:
     uuid = asked(service, "GET", "h1")["uuid"]
     service.store.commit(Changeset((PutTraits(uuid, frozenset({DISABLED_TRAIT}), None),)))
-    assert why(close(service)) == ["disabled", "closed"]
+    assert why(close(service)) == ["disabled", "operator"]
     opened = asked(service, "POST", "h1/open")
     assert (opened["state"], why(opened)) == ("closed", ["disabled"])
 

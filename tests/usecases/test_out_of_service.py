@@ -10,6 +10,7 @@ from rich.console import Console
 
 from moorage.app import create_app
 from moorage.cli.fleet import picture
+from moorage.cli.host import state_and_why
 from moorage.domain.audit import FindingKind
 from moorage.domain.changes import Changeset, PutInventories, PutTraits, ReplaceAllocations
 from moorage.domain.consumers import Consumer
@@ -91,7 +92,7 @@ CLOSINGS: dict[str, tuple[Callable[[Service, str], None], str, str]] = {
     "nova disabled": (nova(NovaHost("", enabled=False)), "closed", "disabled"),
     "nova down": (nova(NovaHost("", up=False)), "down", "service down"),
     "nova forced down": (nova(NovaHost("", up=False, forced_down=True)), "down", "forced down"),
-    "operator": (operator, "closed", "closed"),
+    "operator": (operator, "closed", "operator"),
     "absence": (away, "down", "away"),
     "reserved": (reserved, "closed", "no capacity"),
 }
@@ -153,7 +154,8 @@ def test_operators_see_one_state(lost: Lost) -> None:
     console.print(drawn)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "(1 out of service)" in text
-    assert f"{lost.state}: {lost.why}" in text
+    word = "closed by op" if lost.why == "operator" else lost.why
+    assert state_and_why(lost.state, word) in text
 
 
 def test_no_more_fit_there(lost: Lost) -> None:

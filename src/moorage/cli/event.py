@@ -43,7 +43,7 @@ _SAID: Final = (
         "before",
         "now",
     ),
-    *("kind", "hosts", "because"),
+    *("kind", "hosts", "because", "host", "closed"),
 )
 
 

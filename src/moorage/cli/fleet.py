@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.fleet_reading import Taking, tell_left_out
-from moorage.cli.host import closed_for
+from moorage.cli.host import closed_for, state_and_why
 from moorage.cli.output import Shown, stack, table
 from moorage.cli.parser import Option
 from moorage.cli.placement_map import NOWHERE, natural
@@ -94,7 +94,7 @@ def _bar(host: Mapping[str, Any], levels: Sequence[str], resource_class: str) ->
     reasons = [closed_for(one) for one in host.get("closed", ()) if one["why"] != "planned"]
     # Services of 0.1 say why, and not the state.
     state = host.get("state", "closed" if reasons else "open")
-    closed = "" if state == "open" else f"{state}: {'; '.join(reasons)}"
+    closed = "" if state == "open" else state_and_why(state, "; ".join(reasons))
     return Bar(host["name"], place, fill["booked"], fill["capacity"], closed)
 
 

@@ -106,18 +106,25 @@ class Open(Command):
 
 
 def _state_line(host: Mapping[str, Any], *, dry_run: bool) -> str:
-    """A host's state and why, `n2 is closed: disabled`."""
-    reasons = f": {why(host)}" if host["closed"] else ""
-    return f"{host['name']} {'would be' if dry_run else 'is'} {host['state']}{reasons}"
+    told = state_and_why(host["state"], why(host))
+    return f"{host['name']} {'would be' if dry_run else 'is'} {told}"
+
+
+def state_and_why(state: str, reasons: str) -> str:
+    """A host's state with its reasons: `closed: disabled`, `closed by ann since ...`, `open`."""
+    if not reasons:
+        return state
+    return reasons if reasons.startswith(state) else f"{state}: {reasons}"
 
 
 def closed_for(one: Mapping[str, Any]) -> str:
     """A reason in words: `disabled`, `away until 2026-12-07 07:00 (maintenance: new firmware)`."""
     if one["why"] not in {"away", "planned"}:
-        since = "" if one["start"] is None else f" since {minute(one['start'])}"
         by = f" by {one['user_id']}" if one.get("user_id") else ""
+        since = "" if one["start"] is None else f" since {minute(one['start'])}"
         reason = f" ({one['reason']})" if one["reason"] else ""
-        return f"{one['why']}{since}{by}{reason}"
+        word = "closed" if one["why"] == "operator" else one["why"]
+        return f"{word}{by}{since}{reason}"
     plan = f"{one['kind']}: {one['reason']}" if one["reason"] else str(one["kind"])
     end = "" if one["end"] is None else f" until {minute(one['end'])}"
     if one["why"] == "away":

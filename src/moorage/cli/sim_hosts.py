@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
-from moorage.cli.host import why
+from moorage.cli.host import state_and_why, why
 from moorage.cli.output import Shown
 from moorage.cli.sim import DEFAULT_NAME, running
 from moorage.client.discovery import Access
@@ -65,6 +65,6 @@ def _set(args: argparse.Namespace, service: str) -> Shown:
     again = " already" if before is (service == "down") else ""
     lines = [f"{host['name']} is {'failed' if service == 'down' else 'recovered'}{again}"]
     if service == "up" and host["state"] != "open":
-        lines.append(f"it is still {host['state']}: {why(host)}")
+        lines.append(f"it is still {state_and_why(host['state'], why(host))}")
     state = {"id": host["uuid"], "name": host["name"], "state": host["state"]}
     return Shown({"host": state}, "\n".join(lines))

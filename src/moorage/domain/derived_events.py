@@ -14,6 +14,7 @@ from moorage.domain import changes
 from moorage.domain.decisions import ClaimState
 from moorage.domain.effects import ENDED, EffectKind
 from moorage.domain.events import DerivedEvent
+from moorage.domain.host_states import ClosingReason
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, format_instant
 from moorage.domain.waitlist import EntryState
@@ -374,7 +375,7 @@ def _host(change: changes.CloseHost, before: StoredState) -> Iterator[DerivedEve
     closing = change.closing
     body = {
         "host": change.name,
-        "why": ["closed"] if closing is not None else [],
+        "closed": [ClosingReason.OPERATOR.value] if closing is not None else [],
         "reason": "" if closing is None else closing.reason,
     }
     yield _of_host(change, body, closed=closing is not None)
@@ -383,7 +384,7 @@ def _host(change: changes.CloseHost, before: StoredState) -> Iterator[DerivedEve
 def _service(change: changes.PutHostService, before: StoredState) -> Iterator[DerivedEvent]:
     del before
     why = () if change.service is None else change.service.reasons
-    body = {"host": change.name, "why": [one.value for one in why], "reason": ""}
+    body = {"host": change.name, "closed": [one.value for one in why], "reason": ""}
     yield _of_host(change, body, closed=bool(why))
 
 

@@ -46,7 +46,7 @@ _SHARE: Final = ("status", "ensemble", "name", "roles", "shares", "owner", "proj
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _SLICE: Final = ("server_provider", "server", "resources", "status", "slice", "project")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
-_HOST: Final = ("host", "why", "reason")
+_HOST: Final = ("host", "closed", "reason")
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
 
 PROGRESS: Final = "decision.progress"

@@ -46,7 +46,7 @@ class ClosingReason(StrEnum):
 
     DISABLED = "disabled"
     """Nova's compute service there is disabled; see `DISABLED_TRAIT`."""
-    OPERATOR = "closed"
+    OPERATOR = "operator"
     """An operator has closed it."""
     SERVICE_DOWN = "service down"
     """Nova's compute service there does not report."""

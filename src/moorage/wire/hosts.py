@@ -17,7 +17,7 @@ class Closing(Struct, frozen=True):
 
     why: Literal[
         "disabled",
-        "closed",
+        "operator",
         "service down",
         "forced down",
         "no capacity",
