@@ -10,7 +10,7 @@ from rich.console import Console
 
 from moorage.app import create_app
 from moorage.cli.fleet import picture
-from moorage.cli.host import state_and_why
+from moorage.cli.host_text import state_and_why
 from moorage.domain.audit import FindingKind
 from moorage.domain.changes import Changeset, PutInventories, PutTraits, ReplaceAllocations
 from moorage.domain.consumers import Consumer

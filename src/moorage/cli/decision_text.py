@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from moorage.cli.host import closed_for
 from moorage.cli.host_checks import notes_on_roles
+from moorage.cli.host_text import closed_for
 from moorage.cli.output import clock_time, moment, short
 from moorage.cli.placement_map import summed
 from moorage.cli.times import minute

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.fleet_reading import Taking, tell_left_out
-from moorage.cli.host import closed_for, state_and_why
+from moorage.cli.host_text import closed_for, state_and_why
 from moorage.cli.output import Shown, stack, table
 from moorage.cli.parser import Option
 from moorage.cli.placement_map import NOWHERE, natural

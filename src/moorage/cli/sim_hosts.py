@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
-from moorage.cli.host import state_and_why, why
+from moorage.cli.host_text import state_and_why, why
 from moorage.cli.output import Shown
 from moorage.cli.sim import DEFAULT_NAME, running
 from moorage.client.discovery import Access

@@ -1,0 +1,37 @@
+"""The state of a host in words, and why it is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.times import minute
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def state_and_why(state: str, reasons: str) -> str:
+    """A host's state with its reasons: `closed: disabled`, `closed by ann since ...`, `open`."""
+    if not reasons:
+        return state
+    return reasons if reasons.startswith(state) else f"{state}: {reasons}"
+
+
+def closed_for(one: Mapping[str, Any]) -> str:
+    """A reason in words: `disabled`, `away until 2026-12-07 07:00 (maintenance: new firmware)`."""
+    if one["why"] not in {"away", "planned"}:
+        by = f" by {one['user_id']}" if one.get("user_id") else ""
+        since = "" if one["start"] is None else f" since {minute(one['start'])}"
+        reason = f" ({one['reason']})" if one["reason"] else ""
+        word = "closed" if one["why"] == "operator" else one["why"]
+        return f"{word}{by}{since}{reason}"
+    plan = f"{one['kind']}: {one['reason']}" if one["reason"] else str(one["kind"])
+    end = "" if one["end"] is None else f" until {minute(one['end'])}"
+    if one["why"] == "away":
+        return f"away{end} ({plan})"
+    return f"away from {minute(one['start'])}{end} ({plan})"
+
+
+def why(host: Mapping[str, Any]) -> str:
+    """All reasons why a host is or will be closed, in words."""
+    return "; ".join(map(closed_for, host["closed"]))
