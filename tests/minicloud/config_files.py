@@ -271,6 +271,7 @@ def moorage(layout: Layout) -> Path:
                 "database": f"sqlite:///{folder}/moorage.db",
                 "ticket_flavors": "nova",
                 "build_retries": "2",
+                "subscription_targets": "any",
                 # Nova asks without a limit where a server has a hint of a group.
                 "max_allocation_candidates": "1000",
             },
