@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -197,3 +198,67 @@ def test_decisions_are_listed_whole_in_80_columns(sim: Any, web: str) -> None:
     lines = narrow("decision", "list", "--ensemble", web).out.splitlines()
     assert len(lines) == 3
     assert max(map(len, lines)) <= 80
+
+
+def judged(sim: Any, ensemble: str, wanted: str, *words: str) -> Any:
+    """What `ensemble compliance` says once its records are there, or what it says after 100 s."""
+    ends = time.monotonic() + 100
+    while wanted not in (found := sim("ensemble", "compliance", ensemble, *words)).out:
+        assert time.monotonic() < ends, found
+        time.sleep(0.1)
+    return found
+
+
+def test_compliance_has_an_exit_status_and_a_history(sim: Any, web: str) -> None:
+    well = sim("ensemble", "compliance", web)
+    assert (well.status, well.out) == (0, "compliant\n")
+    host = sim.body("member", "list", web)["members"][0]["domains"]["host"]
+    assert sim("sim", "fail", "--host", host).status == 0
+    try:
+        ill = judged(sim, web, "(since 09:00:00Z)")
+        assert ill.status == 4
+        said = f"AT RISK web[0] (since 09:00:00Z): its host is out of service ({host}: disabled)\n"
+        assert ill.out == said
+        shown = sim("ensemble", "compliance", web, "-f", "json")
+        assert shown.status == 4
+        assert shown.body["compliance"]["compliant"] is False
+        listed = sim("violation", "list", "--ensemble", web, "-f", "value", "-c", "what")
+        assert listed.out == "member web[0]\n"
+        by_host = sim("violation", "list", "--host", host, "--all-projects", "-c", "members")
+        assert "web[0]" in by_host.out
+        assert "web[0]" not in sim("violation", "list", "--type", "lost").out
+        column = sim("ensemble", "list", "-f", "value", "-c", "id", "-c", "broken").out
+        assert f"{web} 1" in column
+    finally:
+        assert sim("sim", "recover", "--host", host).status == 0
+    after = judged(sim, web, "member web[0]", "--history")
+    assert (after.status, after.out.splitlines()[0]) == (0, "compliant")
+    tenant = sim.as_tenant("admin")("ensemble", "compliance", web, "--history")
+    assert host not in tenant.out
+    assert sim.as_tenant("nobody")("ensemble", "compliance", web).status == 6
+
+
+def test_a_preferred_policy_that_is_not_met_is_no_failure(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "together.yaml"
+    policy = "{name: near, type: affinity, members: [web], level: host, strength: {preferred: 1}}"
+    text = WEB.format(name="torn").replace("policies: [", f"policies: [{policy}, ")
+    file.write_text(text, encoding="utf-8")
+    made = sim.body("ensemble", "create", "-f", str(file), "--hold", "30m")["ensemble"]["id"]
+    told = sim("ensemble", "compliance", made)
+    assert told.status == 0, told
+    assert told.out.splitlines()[0] == "compliant"
+    assert told.out.splitlines()[1].startswith("not met: near")
+    sim("ensemble", "delete", made)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("ensemble", "compliance", "nothing-like-it"), 6),
+        (("violation", "list", "--state", "over"), 2),
+        (("violation", "list", "--type", "anti-afinity"), 1),
+        (("violation", "list", "--host", "h99"), 6),
+    ],
+)
+def test_what_is_not_there_cannot_be_judged(sim: Any, words: tuple[str, ...], status: int) -> None:
+    assert sim(*words).status == status

@@ -82,7 +82,7 @@ def play(story: Story, first_id: int = 1) -> list[Exchange]:
     Raises:
         BadStory: a step keeps what its answer does not have.
     """
-    with opened(story.fleet, story.settings, first_id) as world:
+    with opened(story.fleet, story.settings, first_id, judges=story.judges) as world:
         names = Names(ids_of(story.source) | world.fleet_ids)
         kept: dict[str, str] = {}
         found = []

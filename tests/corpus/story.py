@@ -93,6 +93,8 @@ class Story:
     fleet: str | None
     """Text of a fleet file that is loaded first."""
     settings: Mapping[str, str]
+    judges: bool
+    """Whether ensembles are judged when the clock is set."""
     source: str
 
 
@@ -108,7 +110,7 @@ _STEP: Final = {
     *("as", "version", "versions", "headers", "body", "text", "keep", "unread"),
     "dry_run",
 }
-_STORY: Final = {"about", "fleet", "settings", "as", "version", "shared", "steps"}
+_STORY: Final = {"about", "fleet", "settings", "judges", "as", "version", "shared", "steps"}
 
 
 def names() -> list[str]:
@@ -132,6 +134,7 @@ def read(name: str) -> Story:
         steps=tuple(step for one in told["steps"] for step in _steps(name, told, one)),
         fleet=None if fleet is None else _fleet(fleet),
         settings=told.get("settings", {}),
+        judges=told.get("judges", False),
         source=source,
     )
 

@@ -70,8 +70,12 @@ def _clock() -> SettableClock:
 
 
 @contextmanager
-def opened(fleet: str | None, settings: Mapping[str, str], first_id: int = 1) -> Iterator[World]:
+def opened(
+    fleet: str | None, settings: Mapping[str, str], first_id: int = 1, *, judges: bool = False
+) -> Iterator[World]:
     """A world of its own: a ledger with this fleet, and every dialect over it.
+
+    With `judges` ensembles are judged whenever the clock is set.
 
     The stopwatch stands: no search reports progress, and nothing is given up for lateness.
     """
@@ -86,7 +90,7 @@ def opened(fleet: str | None, settings: Mapping[str, str], first_id: int = 1) ->
             stopwatch=lambda: 0.0,
         )
         metrics = Metrics()
-        work = background_work(env, configured, metrics, judges=False)
+        work = background_work(env, configured, metrics, judges=judges)
         simulated = SimulatedTime(clock, partial(next_edge, env), work, RLock())
         monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": store.snapshot})
         known: set[str] = set()

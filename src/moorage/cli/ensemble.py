@@ -335,7 +335,8 @@ def _statuses(client: Moorage, *, all_projects: bool) -> dict[str, str]:
 class List(Command):
     """List ensembles, each with the status of its newest decision.
 
-    The status of one without a decision is `described`.
+    The status of one without a decision is `described`. `broken`: how many required policies are
+    broken, and members out of service.
     """
 
     options = (ALL_PROJECTS,)
@@ -351,9 +352,12 @@ class List(Command):
                 "status": lambda one: status.get(one.id, "described"),
                 "members": lambda one: " ".join(f"{r.name}:{r.count}" for r in one.members),
                 "#policies": lambda one: len(one.policies),
+                "#broken": lambda one: one.broken or "",
                 **columns("created=created_at:moment"),
             }
-            text = listing_of_projects(client, args, "/v1/ensembles", cells, answer.value)
+            text = listing_of_projects(
+                client, args, "/v1/ensembles", cells, answer.value, ["#broken"]
+            )
         return Shown(answer.body, text)
 
 

@@ -11,13 +11,14 @@ from moorage.client.errors import Ambiguous, Missing
 from moorage.client.lookup import WHOLE
 from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.claims import Claim
+from moorage.wire.compliance import Compliance, ViolationRecord
 from moorage.wire.decisions import Decision
 from moorage.wire.ensembles import Ensemble, OneEnsemble
 from moorage.wire.growth import Extended, Headroom, Shrunk
 from moorage.wire.members import Added, Member, Removed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from moorage.client.lookup import Part
     from moorage.client.transport import Reply
@@ -122,6 +123,10 @@ class Ensembles(Resource):
     def judged(self, ensemble_id: str) -> Answer[Ensemble]:
         """One ensemble, with its present violations."""
         return self._get(Ensemble, f"/{ensemble_id}", compliance=True)
+
+    def compliance(self, ensemble_id: str, *, history: bool = False) -> Answer[Compliance]:
+        """How it complies now; with its newest violations that have ended, if so asked."""
+        return self._get(Compliance, f"/{ensemble_id}/compliance", "compliance", history=history)
 
     def named(self, name: str) -> Ensemble | None:
         """The ensemble of the caller's project with exactly this name; None: there is none.
@@ -300,6 +305,39 @@ class Claims(Resource):
     def set(self, claim_id: str, change: Mapping[str, Any]) -> Answer[Claim]:
         """Report the result of the server's build."""
         return self._send("PATCH", f"/claims/{claim_id}", {"claim": change}, Claim, "claim")
+
+
+class Violations(Resource):
+    """`/v1/violations`."""
+
+    path, one, many = "/v1/violations", "violation", "violations"
+
+    def all(  # noqa: PLR0913 - each filter of a listing has its name
+        self,
+        *,
+        ensemble: str | None = None,
+        host: str | None = None,
+        types: Sequence[str] = (),
+        required: bool | None = None,
+        state: str | None = None,
+        since: str | None = None,
+        project_id: str | None = None,
+        all_projects: bool = False,
+        part: Part = WHOLE,
+    ) -> Answer[list[ViolationRecord]]:
+        """Broken policies and members out of service, newest first, or the first ones of them."""
+        given: dict[str, object] = {
+            "ensemble": ensemble,
+            "host": host,
+            "type": ",".join(types),
+            "required": None if required is None else str(required).lower(),
+            "state": state,
+            "since": since,
+            "project_id": project_id,
+        }
+        return self._all(
+            ViolationRecord, "", self.many, part=part, all_projects=all_projects, **given
+        )
 
 
 class Explanations(Resource):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from moorage.client import lookup
 from moorage.client.capacity import Capacities
 from moorage.client.discovery import Access
-from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
+from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations, Violations
 from moorage.client.errors import Forbidden
 from moorage.client.events import EventCalls, Subscriptions
 from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation, Topologies
@@ -43,6 +43,7 @@ class Moorage:
         self.series = SeriesCalls(transport)
         self.waitlist = WaitlistCalls(transport)
         self.explanations = Explanations(transport)
+        self.violations = Violations(transport)
         self.capacity = Capacities(transport)
         self.flavors = Flavors(transport)
         self.topology = Topologies(transport)

@@ -20,7 +20,7 @@ class ViolationFilter:
     """Selects violations; None: whatever it is."""
 
     project_id: str | None = None
-    ensemble_id: str | None = None
+    ensembles: frozenset[str] | None = None
     types: frozenset[str] = frozenset()
     """Policy types and conditions of members; empty: all."""
     required: bool | None = None
@@ -46,6 +46,9 @@ class ComplianceRecords(Protocol):
 
     def page(self, wanted: ViolationFilter, page: Page) -> Sequence[Violation]:
         """Violations, newest first."""
+
+    def violation(self, id_: str) -> Violation:
+        """One violation. NotFound."""
 
     def open_of(self, ensembles: Collection[str]) -> Mapping[str, Sequence[Violation]]:
         """Ensemble -> its open violations, oldest first; ensembles without any are left out."""

@@ -300,6 +300,9 @@ class Ensemble(Struct, frozen=True):
     """The current one; absent in listings."""
     compliance: list[Violation] | UnsetType = UNSET
     """What is violated at present; only where it was asked for."""
+    broken: int | UnsetType = UNSET
+    """How many required policies are recorded as broken and members as out of service; only in
+    listings."""
     template: MadeOf | UnsetType = UNSET
     headroom: dict[str, int] = {}
     """Role -> how many places are held for members that it does not have yet."""

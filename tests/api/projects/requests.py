@@ -88,6 +88,8 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("POST", "/ensembles/{id}/shrink"): [("/ensembles/{ensemble}/shrink?dry_run=true", {"shrink": {"role": "web", "count": 1}})],
     ("PUT", "/ensembles/{id}/headroom"): [("/ensembles/{ensemble}/headroom", {"headroom": {"role": "web", "count": 60}})],
     ("GET", "/ensembles/{id}/survivability"): [("/ensembles/{ensemble}/survivability", None)],
+    ("GET", "/ensembles/{id}/compliance"): [("/ensembles/{ensemble}/compliance", None), ("/ensembles/{ensemble}/compliance?history=true", None)],
+    ("GET", "/violations"): [("/violations" + query, None) for query in ("", "?state=all", "?ensemble={ensemble}", "?project_id={project}", "?all_projects=true", f"?host={HOSTS[0]}")],
     ("GET", "/ensembles/{id}/members"): [("/ensembles/{ensemble}/members", None)],
     ("POST", "/ensembles/{id}/members"): [
         ("/ensembles/{ensemble}/members", {"member": {"role": role("more", 60, 1), "decide": {}}}),

@@ -12,7 +12,7 @@ from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view, seen_by_caller
 from moorage.api.native.formats import view
-from moorage.api.native.paging import listed
+from moorage.api.native.paging import Listing
 from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
 from moorage.domain.errors import InvalidDescription
@@ -33,6 +33,8 @@ from moorage.wire import ensembles as wire
 from moorage.wire.groups import Group
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from moorage.domain import decisions
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.nova_servers import ServerOptions
@@ -64,7 +66,13 @@ def listing(call: Call) -> Reply:
         project_id=call.query.get("project_id"),
         all_projects=call.flag("all_projects"),
     )
-    return listed(call, "ensembles", read, lambda one: ensemble_view(call, one))
+
+    def shown(found: Sequence[Ensemble]) -> Iterator[tuple[str, wire.Ensemble]]:
+        broken = call.env.store.compliance.broken([one.id for one in found])
+        for one in found:
+            yield one.id, structs.replace(ensemble_view(call, one), broken=broken.get(one.id, 0))
+
+    return Listing(call, "ensembles", read, shown).reply("ensembles")
 
 
 def show(call: Call) -> Reply:

@@ -73,7 +73,32 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
         "type": "boolean",
         "description": "Include present policy violations",
     },
+    "ensemble": {"type": "string", "description": "Its id; of explanations also its name"},
+    "host": {
+        "type": "string",
+        "description": "Those whose members are on this host now: its name or UUID; operators only",
+    },
+    "history": {"type": "boolean", "description": "Include violations that have ended"},
+    "since": {"type": "string", "format": "date-time"},
 }
+_OF_VIOLATIONS: Final[dict[str, dict[str, Any]]] = {
+    "state": {
+        "type": "string",
+        "enum": ["open", "ended", "all"],
+        "description": "Default: those that last",
+    },
+    "type": {
+        "type": "string",
+        "description": "Types of policies, at_risk or lost, with commas",
+    },
+    "required": {"type": "boolean", "description": "Those of required, or of preferred policies"},
+    "since": {
+        "type": "string",
+        "format": "date-time",
+        "description": "Those that last, or ended later",
+    },
+}
+"""Parameters that mean something else of violations."""
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
@@ -148,6 +173,8 @@ def operation_id(route: Route) -> str:
 def _query_schema(route: Route, name: str) -> dict[str, Any]:
     if name == "sort_key":
         return {"type": "string", "enum": list(SORT_KEYS[route.path.removeprefix("/")])}
+    if route.path == "/violations" and name in _OF_VIOLATIONS:
+        return _OF_VIOLATIONS[name]
     return QUERY.get(name, {"type": "string"})
 
 

@@ -14,8 +14,8 @@ from moorage.api.native.paging import Listing, of_sequence
 from moorage.domain.describe import read_statement
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.policies import discover
-from moorage.policies.levels import members_text
 from moorage.policies.parameters import schema
+from moorage.usecases.compliance.judgement import text_for_tenants
 from moorage.usecases.ensembles.policies import (
     delete_policy,
     policy_named,
@@ -144,8 +144,8 @@ def violations_view(
             policy=one.policy,
             members=[str(member) for member in one.members],
             text=one.text
-            if call.caller.operator or not one.members
-            else f"{members_text(one.members)} do not meet policy {one.policy}",
+            if call.caller.operator
+            else text_for_tenants(one.policy, one.members, one.text),
             amount=one.amount,
         )
         for one in violations

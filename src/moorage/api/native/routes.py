@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.api.native import (
     capacity,
     claims,
+    compliance,
     decisions,
     ensembles,
     events,
@@ -40,6 +41,7 @@ from moorage.api.native.route import Route
 from moorage.wire import capacity as capacity_wire
 from moorage.wire import claims as claims_wire
 from moorage.wire import clock as clock_wire
+from moorage.wire import compliance as compliance_wire
 from moorage.wire import decisions as decisions_wire
 from moorage.wire import ensembles as ensembles_wire
 from moorage.wire import events as events_wire
@@ -85,6 +87,8 @@ ROUTES: tuple[Route, ...] = (
     Route("PUT", "/ensembles/{id}/headroom", MEMBER, "moorage:ensembles:headroom", growth.headroom, "Hold places for more members of a role, until another number is set", request=growth_wire.HeadroomPut, response=growth_wire.OneHeadroom, mutates=True, expensive=True),
     Route("POST", "/ensembles/{id}/shrink", MEMBER, "moorage:ensembles:shrink", growth.shrink, "Take members out so that the policies keep holding", request=growth_wire.EnsembleShrink, response=growth_wire.OneShrunk, mutates=True, expensive=True),
     Route("GET", "/ensembles/{id}/survivability", READER, "moorage:ensembles:survivability", ensembles.survives, "What is left when any one domain is lost", response=ensembles_wire.Survivability, expensive=True),
+    Route("GET", "/ensembles/{id}/compliance", READER, "moorage:ensembles:compliance", compliance.show, "Judge an ensemble now: which policies are broken, and who is out of service", response=compliance_wire.OneCompliance, query=("history", *PAGE)),
+    Route("GET", "/violations", READER, "moorage:violations:list", compliance.listing, "List broken policies and members out of service, newest first", response=compliance_wire.Violations, query=(*PAGE, "ensemble", "host", "type", "required", "state", "since", "project_id", "all_projects")),
     Route("GET", "/ensembles/{id}/members", READER, "moorage:members:list", members.listing, "List members and where they stand", response=members_wire.Members, query=PAGE),
     Route("POST", "/ensembles/{id}/members", MEMBER, "moorage:members:create", members.add, "Add members by description, or a running server", request=members_wire.MemberCreate, response=members_wire.Added, status=201, mutates=True, expensive=True),
     Route("GET", "/ensembles/{id}/members/{name:path}", READER, "moorage:members:show", members.show, "Show a member", response=members_wire.OneMember),

@@ -62,8 +62,8 @@ class ComplianceStore(EnsembleQueries):
         query: Select[Any] = select(_v.body, _v.number)
         if wanted.project_id is not None:
             query = query.where(_v.project_id == wanted.project_id)
-        if wanted.ensemble_id is not None:
-            query = query.where(_v.ensemble_id == wanted.ensemble_id)
+        if wanted.ensembles is not None:
+            query = query.where(_v.ensemble_id.in_(sorted(wanted.ensembles)))
         if wanted.types:
             query = query.where(_v.type.in_(sorted(wanted.types)))
         if wanted.required is not None:
@@ -78,6 +78,9 @@ class ComplianceStore(EnsembleQueries):
             )
         )
         return [stored_bodies.VIOLATION.decode(row.body) for row in rows]
+
+    def violation(self, id_: str) -> Violation:
+        return self._one(tables.violations, "violation", stored_bodies.VIOLATION, id_)
 
     def open_of(self, ensembles: Collection[str]) -> Mapping[str, Sequence[Violation]]:
         found: dict[str, list[Violation]] = {}

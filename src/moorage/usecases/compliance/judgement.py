@@ -229,7 +229,7 @@ def _broken_without(
         off = tuple(one for one in edge if one in lost)
         for one in _broken(rule, (left,), placement):
             text = f"{one.text}; {members_text(off)} out of service" if off else one.text
-            found.append(replace(one, members=one.members or off, text=text))
+            found.append(replace(one, members=(*one.members, *off), text=text))
     return found
 
 
@@ -250,3 +250,8 @@ def dangling_references(ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
         for statement in ensemble.policies
         for name in sorted(references_of(statement) - ensemble.references.keys())
     )
+
+
+def text_for_tenants(policy: str, members: tuple[MemberName, ...], text: str) -> str:
+    """A violation's text for tenants: those about members name hosts and domains."""
+    return f"{members_text(members)} do not meet policy {policy}" if members else text
