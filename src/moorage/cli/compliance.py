@@ -37,7 +37,6 @@ _CONDITIONS: Final = {"at_risk": "AT RISK", "lost": "LOST"}
 _WHY: Final = {
     "host": "host",
     "member_moved": "member moved",
-    "member_gone": "member gone",
     "neighbour": "neighbour came or left",
     "ensemble": "ensemble changed",
     "topology": "topology changed",

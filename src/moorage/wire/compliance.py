@@ -15,7 +15,6 @@ class Cause(Struct, frozen=True):
     kind: Literal[
         "host",
         "member_moved",
-        "member_gone",
         "neighbour",
         "ensemble",
         "topology",
