@@ -130,6 +130,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "violation list": "compliance:List",
         "event list": "event:List",
         "event follow": "event:Follow",
+        "event export": "event_export:Export",
         "subscription create": "subscription:Create",
         "subscription list": "subscription:List",
         "subscription show": "subscription:Show",

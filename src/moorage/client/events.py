@@ -18,7 +18,7 @@ class EventCalls(Resource):
 
     path = "/v1/events"
 
-    def page(
+    def page(  # noqa: PLR0913 - each filter of a listing has its name
         self,
         after: str | None = None,
         *,
@@ -27,10 +27,13 @@ class EventCalls(Resource):
         limit: int | None = None,
         wait: int = 0,
         all_projects: bool = False,
+        project_id: str | None = None,
     ) -> Answer[Events]:
         """The next events after a cursor; `wait`: seconds to wait where there are none yet."""
-        query = {"after": after, "type": ",".join(types), "subject": subject, "limit": limit}
-        return self._get(Events, "", None, **query, wait=wait or None, all_projects=all_projects)
+        query: dict[str, object] = {"after": after, "type": ",".join(types), "subject": subject}
+        query |= {"limit": limit, "wait": wait or None}
+        query |= {"all_projects": all_projects, "project_id": project_id}
+        return self._get(Events, "", None, **query)
 
 
 class Subscriptions(Resource):

@@ -74,6 +74,8 @@ class Event(Struct, frozen=True):
     """The id of the client's own request, if it sent one."""
     by: str | None = None
     """Instead of a user: the background work of the service, such as `expiry`."""
+    cursor: str = ""
+    """Reading goes on behind it with this as `after`."""
 
 
 class Events(Struct, frozen=True):

@@ -77,6 +77,7 @@ def event_view(call: Call, one: Event) -> wire.Event:
         project_id=one.project_id,
         user=actor.user_id,
         user_project_id=actor.project_id,
+        cursor=str(EventCursor(one.position, one.at)),
     )
 
 
