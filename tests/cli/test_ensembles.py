@@ -296,6 +296,23 @@ def test_a_saved_problem_is_replayed(sim: Any, web: str, tmp_path: Path) -> None
     assert "not an instance" in sim("replay", str(saved)).err
 
 
+def test_a_decision_is_replayed_from_its_record(sim: Any, web: str, tmp_path: Path) -> None:
+    saved = tmp_path / "record.json"
+    told = sim("replay", web, "--save", str(saved))
+    assert told.out.endswith("; the same places, as recorded\n"), told
+    again = sim.body("replay", str(saved))["replay"]
+    assert (again["same"], again["same_places"]) == (True, True)
+    document = json.loads(saved.read_text("utf-8"))
+    document["record"]["places"] = "elsewhere"
+    saved.write_text(json.dumps(document), encoding="utf-8")
+    other = sim("replay", str(saved))
+    assert (other.status, "other places at the recorded cost" in other.out) == (0, True)
+    document["record"]["solve"]["value"] += 1
+    saved.write_text(json.dumps(document), encoding="utf-8")
+    differs = sim("replay", str(saved))
+    assert (differs.status, "DIFFERS: other places" in differs.out) == (1, True)
+
+
 def test_a_server_joins_and_leaves(sim: Any, web: str) -> None:
     other = sim.body("ensemble", "create", "--server", "m1.small")["ensemble"]["id"]
     claim = sim("claim", "create", other, "server[0]", "--flavor", "m1.small").out.split()[1]

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.contract.conftest import SetClock
 
+from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
     Change,
@@ -25,6 +26,7 @@ from moorage.domain.changes import (
     UpdateProvider,
 )
 from moorage.domain.consumers import Consumer
+from moorage.domain.decision_records import DecisionRecord
 from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, Solve
 from moorage.domain.ensembles import Ensemble, Member, PolicyStatement, Role, Selector
 from moorage.domain.errors import (
@@ -186,6 +188,18 @@ def test_a_write_that_expects_no_members_meets_none(store: Ledger) -> None:
         put("s", 7, 3)
     put("s", 1, 0)
     assert store.consumer("s") is None
+
+
+def test_a_record_is_written_with_its_decision_and_stays(store: Ledger) -> None:
+    record = DecisionRecord(5, 6, rejected={"trait": 2}, places="digest", instance="text")
+    ann = Actor("ann", "p", "req-1")
+    put = PutDecision(decision(1), None, record=record)
+    store.by(ann).commit(Changeset((put, PutDecision(decision(2), None))))
+    write(store, PutDecision(decision(1, state=DecisionState.CONFIRMED), 0))
+    assert store.decision_record("d1") == (record, ann)
+    assert store.decision_record("d2") == (None, UNKNOWN)  # as of a version that kept none
+    with pytest.raises(NotFound):
+        store.decision_record("d9")
 
 
 def test_decisions_are_kept_newest_first(store: Ledger) -> None:

@@ -87,6 +87,8 @@ def _without_violations(operations: Operations) -> None:
 def without_actors(operations: Operations) -> None:
     """As before `0016_actors`."""
     operations.drop_table("host_records")
+    operations.drop_column("decisions", "record")
+    operations.drop_column("decisions", "actor")
     operations.drop_column("events", "actor")
     operations.drop_column("changes", "actor")
 

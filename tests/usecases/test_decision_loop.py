@@ -58,6 +58,7 @@ def test_a_defect_of_a_strategy_is_no_answer(patient: UseCaseEnvironment) -> Non
 
     class Defect:
         concedes = False
+        name = "defect"
 
         def attempts(self, *_: object) -> Iterator[SearchResult]:
             return next(iter(()))

@@ -10,7 +10,7 @@ import pytest
 from moorage.domain.errors import InstanceOutdated
 from moorage.engine.joint.instance import loads_request
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.refusals.instances import MOST_BYTES, MOST_ROWS, replayable_instance
+from moorage.usecases.shared.instances import MOST_BYTES, MOST_ROWS, replayable_instance
 
 BIG = {"name": "e", "members": [{"name": "big", "resources": {"VCPU": 99}}]}
 

@@ -55,13 +55,14 @@ class Show(Command):
     """
     options = (
         DECISION,
-        Flag("--record", "also what it took from the room for others (for operators)"),
+        Flag("--record", "also who asked, for what, and what was considered"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = find(client, args.decision)
-        one = answer.value
+            one = answer.value
+            record = client.decisions.record(str(one.id)) if args.record else None
         placed = {item.member: item for item in one.assignments}
         head = fields(
             [
@@ -103,9 +104,11 @@ class Show(Command):
         parts: list[RenderableType] = [head, "", table(columns, places)]
         if policies:
             parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
-        if args.record:
-            parts += ["", mix.room_taken(one.solve.room)]
-        return Shown(answer.body, stack(*parts))
+        body = answer.body
+        if record is not None:
+            parts += ["", decision_text.record(record.value), "", mix.room_taken(one.solve.room)]
+            body = {**body, **record.body}
+        return Shown(body, stack(*parts))
 
 
 def _alternative(item: Assignment) -> str:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import to_builtins
 
 from moorage.cli.host_checks import notes_on_roles
 from moorage.cli.host_text import closed_for
-from moorage.cli.output import clock_time, moment, short
+from moorage.cli.output import clock_time, fields, moment, short
 from moorage.cli.placement_map import summed
-from moorage.cli.times import minute
+from moorage.cli.times import length, minute
+from moorage.domain.words import counted
 from moorage.policies.ideal_fleet import usual_rank
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from rich.console import RenderableType
+
     from moorage.wire.claims import Claim
+    from moorage.wire.decision_records import DecisionRecord
     from moorage.wire.decisions import Assignment, Decision, PolicyStatus
     from moorage.wire.ensembles import OneEnsemble, Role
+    from moorage.wire.events import Event
     from moorage.wire.members import Added, Member
 
 SEPARATOR = "  "
+_KEYSTONE_ID: Final = re.compile("[0-9a-f]{32}")
 PREEMPTED = "preempted"
 """Why a stay ends that is preempted by a lease."""
 AWAY = "away"
@@ -129,6 +136,44 @@ def out_of_service(members: Mapping[str, Member | Assignment]) -> list[str]:
 def ends(members: Iterable[Member | Assignment]) -> bool:
     """Whether any of them has an end."""
     return any(one.until for one in members)
+
+
+def record(one: DecisionRecord) -> RenderableType:
+    """What a decision was made from: who asked, for what, and what was considered."""
+    asked = f"{who(one)}, {one.request_id}" if one.request_id else who(one)
+    seen = f"revision {one.revision}"
+    if one.inputs is None or one.counts is None:
+        return fields([("asked by", asked), ("seen", f"{seen}; it has no further record")])
+    inputs, counts = one.inputs, one.counts
+    said = [inputs.objective, f"seed {inputs.seed}", f"at most {length(inputs.time_limit)}"]
+    said += [f"hold {length(inputs.hold)}"] if inputs.hold else []
+    said += [f"until {moment(inputs.until)}"] if inputs.until else []
+    said += ["preemptible"] if inputs.preemptible else []
+    rejected = ", ".join(f"{reason} {number}" for reason, number in counts.rejected.items())
+    again = "" if one.attempts == 1 else f" at attempt {one.attempts}"
+    return fields(
+        [
+            ("asked by", asked),
+            ("asked for", ", ".join(said)),
+            *(
+                ("role", f"{role.count} {role.name}, {role.flavor or 'own resources'}")
+                for role in one.roles or ()
+            ),
+            *(("policy", f"{each['name']} ({each['type']})") for each in one.policies or ()),
+            ("seen", f"{seen}, {moment(one.taken_at)}"),
+            ("hosts", f"{counts.considered} considered, {rejected or 'none'} rejected"),
+            ("placed", f"{counted(one.placed or 0, 'member')}, {one.strategy}{again}"),
+            ("replay", f"moorage replay {one.decision_id}" if one.replayable else "too large"),
+        ]
+    )
+
+
+def who(one: Event | DecisionRecord) -> str:
+    """Who caused something: a user, or the background work in brackets."""
+    if one.by is not None:
+        return f"({one.by})"
+    user = one.user or "-"
+    return short(user) if _KEYSTONE_ID.fullmatch(user) else user
 
 
 def _kept(decision: Decision) -> str:

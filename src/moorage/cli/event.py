@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.decision_progress import state_of_search
+from moorage.cli.decision_text import who
 from moorage.cli.output import Shown, as_json, moment, short, table
 from moorage.cli.parser import Option
 from moorage.client.errors import Ambiguous, Missing
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from moorage.wire.events import Event
 
 COLUMNS: Final = ("at", "type", "subject", "by", "what")
-_KEYSTONE_ID: Final = re.compile("[0-9a-f]{32}")
 _PAGE: Final = 1000
 _WAIT: Final = 20
 """Seconds that one request waits."""
@@ -63,14 +62,6 @@ def rows(events: Sequence[Event]) -> RenderableType:
 
 def _row(one: Event) -> tuple[str, ...]:
     return moment(one.at), one.type, short(one.subject), who(one), what(one)
-
-
-def who(one: Event) -> str:
-    """Who caused an event: a user, or the background work in brackets."""
-    if one.by is not None:
-        return f"({one.by})"
-    user = one.user or "-"
-    return short(user) if _KEYSTONE_ID.fullmatch(user) else user
 
 
 def what(one: Event) -> str:

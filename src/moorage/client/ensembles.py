@@ -12,6 +12,7 @@ from moorage.client.lookup import WHOLE
 from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.claims import Claim
 from moorage.wire.compliance import Compliance, ViolationRecord
+from moorage.wire.decision_records import DecisionRecord
 from moorage.wire.decisions import Decision
 from moorage.wire.ensembles import Ensemble, OneEnsemble
 from moorage.wire.growth import Extended, Headroom, Shrunk
@@ -241,6 +242,10 @@ class Decisions(Resource):
     def show(self, decision_id: str) -> Answer[Decision]:
         """One decision."""
         return self._get(Decision, f"/{decision_id}")
+
+    def record(self, decision_id: str, *, instance: bool = False) -> Answer[DecisionRecord]:
+        """A decision's record; operators may have its replayable instance too."""
+        return self._get(DecisionRecord, f"/{decision_id}/record", "record", instance=instance)
 
     def all(
         self,

@@ -449,18 +449,18 @@ class OtherQuotaExceeded(Conflict):
 
 
 class InstanceOutdated(Conflict):
-    """The problem of a refusal can no longer be made, since its hosts have changed.
+    """The problem of a refusal or decision can no longer be made, since its hosts have changed.
 
-    With `refused_at` None its request was too large to be stored.
+    With `made_at` (a revision) None its request was too large to be stored.
     """
 
-    def __init__(self, explanation: str, *, refused_at: int | None = None) -> None:
+    def __init__(self, of: str, *, made_at: int | None = None) -> None:
         because = (
             "its request is too large to be kept"
-            if refused_at is None
-            else f"its hosts have changed since revision {refused_at}"
+            if made_at is None
+            else f"its hosts have changed since revision {made_at}"
         )
-        super().__init__(f"the problem of explanation {explanation} cannot be made: {because}")
+        super().__init__(f"the problem of {of} cannot be made: {because}")
 
 
 class WrongState(Conflict):

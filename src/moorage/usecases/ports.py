@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.consumers import Consumer
+    from moorage.domain.decision_records import DecisionRecord
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, Lane
     from moorage.domain.ensembles import Ensemble
@@ -251,6 +252,9 @@ class Store(Protocol):
 
     def decision(self, decision_id: str) -> Decision:
         """A decision by id. NotFound."""
+
+    def decision_record(self, decision_id: str) -> tuple[DecisionRecord | None, Actor]:
+        """A decision's record, None of a version that kept none, and who made it. NotFound."""
 
     def decisions(
         self, *, project_id: str | None, ensemble_id: str | None = None, page: Page = WHOLE_LEDGER

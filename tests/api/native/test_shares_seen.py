@@ -86,6 +86,7 @@ OWNERS_ROUTES: list[RouteCall] = [
     ("PUT", "/ensembles/{ensemble}/policies/db-apart", {"policy": APART}),
     ("DELETE", "/ensembles/{ensemble}/policies/db-apart", None),
     ("POST", "/decisions", {"decision": {"ensemble_id": "{ensemble}"}}),
+    ("GET", "/decisions/{decision}/record", None),
     ("PATCH", "/decisions/{decision}", {"decision": {"hold": "PT20M"}}),
     ("DELETE", "/decisions/{decision}", None),
     ("POST", "/decisions/{decision}/confirm", None),

@@ -110,6 +110,7 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("DELETE", "/decisions/{id}"): [("/decisions/{decision}?dry_run=true", None)],
     ("POST", "/decisions/{id}/confirm"): [("/decisions/{decision}/confirm?dry_run=true", None)],
     ("GET", "/decisions/{id}/explanation"): [("/decisions/{decision}/explanation", None), ("/decisions/{entry}/explanation?instance=true", None)],
+    ("GET", "/decisions/{id}/record"): [("/decisions/{decision}/record", None)],
     ("GET", "/decisions/{id}/claims"): [("/decisions/{decision}/claims", None)],
     ("POST", "/decisions/{id}/claims"): [("/decisions/{decision}/claims", {"claim": {"member": "{member}", "server": {"resources": {"VCPU": 9}}}})],
     ("GET", "/claims/{id}"): [("/claims/{claim}", None)],

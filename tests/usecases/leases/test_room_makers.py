@@ -30,6 +30,10 @@ class Counted:
     def concedes(self) -> bool:
         return self.strategy.concedes
 
+    @property
+    def name(self) -> str:
+        return self.strategy.name
+
     def attempts(
         self, context: SearchContext, observation: Observation, refused: Sequence[SearchResult]
     ) -> Iterator[SearchResult]:

@@ -19,7 +19,6 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import parse_instant
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.decide import judge_feasibility
-from moorage.usecases.refusals.instances import replayable_instance
 from moorage.usecases.shared.access import (
     list_refusals,
     own_explanation,
@@ -27,10 +26,13 @@ from moorage.usecases.shared.access import (
     require_operator,
     sees,
 )
+from moorage.usecases.shared.instances import replayable_instance
 from moorage.usecases.shared.lookup import if_stored
 from moorage.wire import explanations as wire
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moorage.wire.explanations import ExplanationBody
 
 
@@ -153,12 +155,17 @@ def explanation_view(
         earliest_beyond=window is not None and window.beyond,
         largest=most and wire.Largest(most.role, most.count, most.asked),
         other_zones=explanation.zones,
-        counts=wire.Counts(
-            considered=_count(call, explanation.considered),
-            rejected={name: _count(call, n) for name, n in sorted(explanation.rejected.items())},
-        ),
+        counts=counts_view(call, explanation.considered, explanation.rejected),
         links=[call.link("self", "explanations", explanation.id)],
         instance=UNSET if instance is None else msgspec.Raw(instance.encode()),
+    )
+
+
+def counts_view(call: Call, considered: int, rejected: Mapping[str, int]) -> wire.Counts:
+    """Hosts considered, and by which reasons they were rejected; rounded for tenants."""
+    return wire.Counts(
+        considered=_count(call, considered),
+        rejected={name: _count(call, n) for name, n in sorted(rejected.items())},
     )
 
 

@@ -11,6 +11,7 @@ from moorage.api.native import (
     capacity,
     claims,
     compliance,
+    decision_records,
     decisions,
     ensembles,
     events,
@@ -42,6 +43,7 @@ from moorage.wire import capacity as capacity_wire
 from moorage.wire import claims as claims_wire
 from moorage.wire import clock as clock_wire
 from moorage.wire import compliance as compliance_wire
+from moorage.wire import decision_records as decision_records_wire
 from moorage.wire import decisions as decisions_wire
 from moorage.wire import ensembles as ensembles_wire
 from moorage.wire import events as events_wire
@@ -106,6 +108,7 @@ ROUTES: tuple[Route, ...] = (
     Route("DELETE", "/decisions/{id}", MEMBER, "moorage:decisions:release", decisions.release, "Give unclaimed places back", status=204, mutates=True),
     Route("POST", "/decisions/{id}/confirm", MEMBER, "moorage:decisions:confirm", decisions.confirm, "Keep what is claimed, free the rest", response=decisions_wire.Confirmed, mutates=True),
     Route("GET", "/decisions/{id}/explanation", READER, "moorage:decisions:explanation", explanations.of_decision, "Why there was no such decision", response=explanations_wire.OneExplanation, query=("instance",)),
+    Route("GET", "/decisions/{id}/record", READER, "moorage:decisions:record", decision_records.show, "Show what a decision was made from", response=decision_records_wire.OneDecisionRecord, query=("instance",)),
     Route("GET", "/decisions/{id}/claims", READER, "moorage:claims:list", claims.listing, "List the claims of a decision", response=claims_wire.Claims, query=PAGE),
     Route("POST", "/decisions/{id}/claims", MEMBER, "moorage:claims:create", claims.create, "Take the place of a member for a server", request=claims_wire.ClaimCreate, response=claims_wire.OneClaim, status=201, mutates=True),
     Route("GET", "/claims/{id}", READER, "moorage:claims:show", claims.show, "Show a claim", response=claims_wire.OneClaim),

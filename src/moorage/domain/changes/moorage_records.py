@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moorage.domain.capacity_windows import CapacityWindow
+    from moorage.domain.decision_records import DecisionRecord
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, EffectKind
     from moorage.domain.ensembles import Ensemble
@@ -104,6 +105,8 @@ class PutDecision:
     decision: Decision
     generation: int | None
     not_after: Instant | None = None
+    record: DecisionRecord | None = None
+    """Of a new one: what it was made from."""
 
     @property
     def stored(self) -> Decision:
@@ -215,7 +218,7 @@ class DropEffects:
 
 @dataclass(frozen=True, slots=True)
 class PutExplanation:
-    """Store an explanation, with what is kept of the problem (`usecases.refusals.instances`).
+    """Store an explanation, with what is kept of the problem (`usecases.shared.instances`).
 
     `request` is the id that the client gave to what was refused, `digest` the fingerprint of its
     request. Of the project's explanations the newest `keep` stay; None: all of them.

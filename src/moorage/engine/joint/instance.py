@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from moorage.domain.errors import InvalidDescription
@@ -20,8 +22,10 @@ from moorage.engine.joint import instance_problem
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.instance_request import (
     decode_request,
+    decode_room,
     decode_terrain,
     encode_request,
+    encode_room,
     encode_terrain,
 )
 from moorage.engine.joint.problem import Outcome, Verdict, permitted_hosts
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "moorage-instance"
 VERSION: Final = 1
+_ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def dumps(problem: Problem) -> bytes:
@@ -67,6 +72,25 @@ def dumps_request(built: BuiltProblem) -> bytes:
             "closed": _closed(built),
         },
     )
+
+
+def dumps_solved(built: BuiltProblem) -> bytes:
+    """Write a request with what solving it depends on, and no more.
+
+    That is the room for others, and of the occupants of hosts those that a policy has read. The
+    room of devices is left out: of placements that cost the same, another one may be found.
+    """
+    view, room = built.policy_view, built.problem.room
+    every = view.looked_beside or built.alternatives is not None
+    inspected = None if every else sorted(view.read_occupants_of)
+    document = {
+        "request": encode_request(built.request),
+        "terrain": encode_terrain(built.terrain, inspected),
+        "closed": _closed(built),
+    }
+    if room is not None and not room.devices:
+        document["room"] = encode_room(room)
+    return _write("request", document)
 
 
 def _closed(built: BuiltProblem) -> dict[str, list[str]]:
@@ -105,6 +129,18 @@ def loads_asked(data: bytes | str) -> Asked | None:
         return None
     closed = {reason: frozenset(uuids) for reason, uuids in body["closed"].items()}
     return Asked(decode_request(body["request"]), closed, body["fleet"])
+
+
+def loads_stated(data: bytes | str) -> EnsembleRequest:
+    """The request of an instance that has one, with its fleet or without.
+
+    Raises:
+        InvalidDescription: not such an instance.
+    """
+    kind, body = _read(data)
+    if kind not in {"request", "asked"}:
+        raise InvalidDescription(f"an instance with a request is needed, this has a {kind}")
+    return decode_request(body["request"])
 
 
 def fleet_digest(problem: Problem) -> str:
@@ -195,11 +231,14 @@ def loads_outcome(data: bytes | str) -> Outcome:
 
 
 def _built(body: Mapping[str, Any]) -> BuiltProblem:
-    return build_on_terrain(
+    built = build_on_terrain(
         decode_request(body["request"]),
         decode_terrain(body["terrain"]),
         closed={reason: frozenset(uuids) for reason, uuids in body["closed"].items()},
     )
+    if "room" not in body:
+        return built
+    return replace(built, problem=replace(built.problem, room=decode_room(body["room"])))
 
 
 def _write(kind: str, body: Mapping[str, object]) -> bytes:
@@ -207,7 +246,7 @@ def _write(kind: str, body: Mapping[str, object]) -> bytes:
 
 
 def _bytes(document: Mapping[str, object]) -> bytes:
-    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+    return _ENCODER.encode(document)
 
 
 def _read(data: bytes | str) -> tuple[str, Mapping[str, Any]]:

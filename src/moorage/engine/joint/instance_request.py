@@ -14,11 +14,13 @@ from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
 from moorage.domain.placement import Occupant
 from moorage.domain.request_groups import Group
+from moorage.domain.request_mix import RequestMix
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.shares import Share
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.devices.host_trees import COLUMNS, Devices
 from moorage.engine.joint.problem import mask_of
+from moorage.engine.joint.room import Room
 from moorage.engine.joint.terrain import Terrain, level_columns
 
 if TYPE_CHECKING:
@@ -107,8 +109,11 @@ def _plain(value: object) -> object:  # noqa: PLR0911 - one return for each kind
             return value
 
 
-def encode_terrain(terrain: Terrain) -> dict[str, object]:
-    """Plain values; masks as lists of rows. Topology is kept for these hosts only."""
+def encode_terrain(terrain: Terrain, inspected: Iterable[int] | None = None) -> dict[str, object]:
+    """Plain values; masks as lists of rows. Topology is kept for these hosts only.
+
+    Occupants are those of all rows, or of the `inspected` ones.
+    """
     topology = terrain.topology
     hosts = set(terrain.names)
     return {
@@ -130,7 +135,7 @@ def encode_terrain(terrain: Terrain) -> dict[str, object]:
         ],
         "occupants": [
             [row, one.consumer, one.project_id, sorted(one.tags)]
-            for row in range(terrain.host_count)
+            for row in (range(terrain.host_count) if inspected is None else inspected)
             for one in sorted(terrain.occupants_of(row), key=lambda one: one.consumer)
         ],
         "devices": None if terrain.devices is None else _devices(terrain.devices),
@@ -176,6 +181,21 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
         offered=_masks(values.get("offered", {}), count),
         devices=None if values.get("devices") is None else _read_devices(values["devices"]),
     )
+
+
+def encode_room(room: Room) -> dict[str, object]:
+    """What a solver reads of the room; not that of devices, and not the names of its shapes."""
+    return {name: getattr(room, name).tolist() for name in _ROOM}
+
+
+def decode_room(values: Mapping[str, Any]) -> Room:
+    """The room that `encode_room` wrote."""
+    demand = np.array(values["demand"], dtype=np.int64)
+    ceiling, worth = (np.array(values[name], dtype=np.float32) for name in ("ceiling", "worth"))
+    return Room(RequestMix(()), demand, ceiling, worth)
+
+
+_ROOM: Final = ("demand", "ceiling", "worth")
 
 
 def _devices(devices: Devices) -> dict[str, object]:

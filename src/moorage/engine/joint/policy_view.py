@@ -65,6 +65,8 @@ class TerrainView:
     """Whether texts name racks and hosts too: for operators."""
     read_occupants_of: set[int] = field(default_factory=set)
     """Rows whose occupants were read through `foreign_consumers`; the answers depend on them."""
+    looked_beside: set[Level] = field(default_factory=set)
+    """Levels at which hosts beside foreign consumers were looked for, among all of the hosts."""
 
     @cached_property
     def eligible_rows(self) -> Mapping[str, Bools]:
@@ -216,6 +218,7 @@ class TerrainView:
         self, forbids: Callable[[Occupant], bool], level: Level
     ) -> frozenset[int]:
         """Hosts in a domain with a foreign consumer that `forbids` tells."""
+        self.looked_beside.add(level)
         domains = self.terrain.domains(level)
         taken = np.unique(domains[self.terrain.rows_with(forbids, self.own)])
         rows = np.flatnonzero(np.isin(domains, taken[taken >= 0]))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement
 
+    from moorage.domain.actors import Actor
+    from moorage.domain.decision_records import DecisionRecord
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation, Stage
@@ -107,6 +109,7 @@ _h = tables.shares.c
 _OF_SHARE: Final = (
     select(_e.body).join(tables.shares, _h.ensemble_id == _e.id).where(_h.id == bindparam("of"))
 )
+_RECORD: Final = select(_d.record, _d.actor).where(_d.id == bindparam("of"))
 _NAMESAKES: Final = (
     select(_e.id)
     .where(
@@ -223,6 +226,13 @@ class EnsembleQueries(Reader):
 
     def decision(self, decision_id: str) -> Decision:
         return self._one(tables.decisions, "decision", stored_bodies.DECISION, decision_id)
+
+    def decision_record(self, decision_id: str) -> tuple[DecisionRecord | None, Actor]:
+        row = self._ask(_RECORD, of=decision_id).one_or_none()
+        if row is None:
+            raise NotFound("decision", decision_id)
+        record = None if row.record is None else stored_bodies.DECISION_RECORD.decode(row.record)
+        return record, stored_bodies.actor_of(row.actor)
 
     def decisions(
         self,

@@ -54,6 +54,10 @@ UUID = text_column(36)
 NAME = text_column(255)
 
 
+ONCE: Final = "once"
+"""In a column's `info`: written with a new row, and never again."""
+
+
 def numbered_with_id() -> tuple[Column[int], Column[str]]:
     """The columns of a thing with an id; the number is the order of creation."""
     number = Column("number", NUMBER, primary_key=True)

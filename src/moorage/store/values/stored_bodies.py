@@ -18,6 +18,7 @@ from msgspec import inspect
 
 from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.capacity_windows import CapacityWindow
+from moorage.domain.decision_records import DecisionRecord
 from moorage.domain.decisions import Claim, Decision
 from moorage.domain.effects import Effect
 from moorage.domain.ensembles import Ensemble
@@ -177,6 +178,7 @@ FLAVOR: Final = StoredBody(Flavor)
 STATED_MIX: Final = StoredBody(StatedMix)
 VIOLATION: Final = StoredBody(Violation)
 ACTOR: Final = StoredBody(Actor)
+DECISION_RECORD: Final = StoredBody(DecisionRecord)
 
 
 def actor_of(text: str | None) -> Actor:

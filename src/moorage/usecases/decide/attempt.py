@@ -14,6 +14,7 @@ from moorage.usecases.decide.decision import (
     DecisionBasis,
     check_held_quota,
     decision_for,
+    decision_record,
     held_quota_conditions,
 )
 from moorage.usecases.decide.member_places import locate_members
@@ -76,6 +77,7 @@ class AttemptMaker:
     def __post_init__(self) -> None:
         self._plan = SearchPlan(self.env, self.proposal, self.options, self.time_limit)
         self._observation: Observation | None = None
+        self._attempts = 0
 
     def attempt(self, *, alone: bool = False) -> Attempt | None:
         """Plan on the newest snapshot; None: entries of the waitlist come first.
@@ -88,6 +90,7 @@ class AttemptMaker:
             ConcurrentUpdate, QuotaExceeded, HoldExpired, WrongState: see `loop.decide_proposal`.
         """
         env = self._hurried() if alone else self.env
+        self._attempts += 1
         self._plan.allow(MOMENT if alone else self.time_limit)
         store, proposal = env.store, self.proposal
         # A new ensemble has no decision yet.
@@ -113,10 +116,11 @@ class AttemptMaker:
         check_transition(snapshot, proposal.ensemble, result.placement)
         answer = DecisionBasis(snapshot, member_places, result.placement, before, result)
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
+        record = decision_record(decision, answer, self.options, self.time_limit, self._attempts)
         changeset = replace(
             _relying(answer),
             changes=(
-                *decision_changes(env, proposal, decision, answer),
+                *decision_changes(env, proposal, decision, answer, record),
                 *held_quota_conditions(env, decision, proposal.ensemble, answer),
                 *env.strategies.restore(env, proposal, decision, answer),
             ),

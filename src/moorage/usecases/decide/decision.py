@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain import deadline
 from moorage.domain.changes import BoundHeld
+from moorage.domain.decision_records import DecisionRecord, places_digest
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
 from moorage.domain.quotas import too_much_held, too_much_held_by
 from moorage.domain.tickets import ticket_flavor
@@ -16,6 +17,7 @@ from moorage.engine.joint.room_taken import room_taken
 from moorage.usecases.decide.max_additional import count_additional, roles_of_set
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import HoldEnd
+from moorage.usecases.shared.instances import decided_instance
 from moorage.usecases.shared.quotas import held_limit
 
 if TYPE_CHECKING:
@@ -111,6 +113,33 @@ def decision_for(
         ticket=_ticket(proposal, answer.before, identity.id, now),
         endings=MappingProxyType({name: one.end for name, one in answer.result.endings.items()}),
         away=tuple(n for n, one in sorted(answer.result.endings.items()) if one.yields_to is None),
+    )
+
+
+def decision_record(
+    decision: Decision,
+    answer: DecisionBasis,
+    options: DecisionOptions,
+    time_limit: Duration,
+    attempts: int,
+) -> DecisionRecord:
+    """What the decision was made from, and what it takes to make it again."""
+    found, result = answer.placement, answer.result
+    built = found.built
+    return DecisionRecord(
+        taken_at=answer.snapshot.taken_at,
+        time_limit=time_limit,
+        hold=options.hold,
+        until=options.until,
+        additional=options.additional,
+        strategy=result.strategy,
+        attempts=attempts,
+        displaced=len(result.displaced),
+        considered=built.considered,
+        rejected=built.rejected,
+        placed=len(decision.places) - len(built.request.fixed),
+        places=places_digest(found.hosts),
+        instance=decided_instance(built),
     )
 
 

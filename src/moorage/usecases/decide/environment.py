@@ -34,6 +34,10 @@ class RoomMaker(Protocol):
     def concedes(self) -> bool:
         """Whether other leases or servers may have to give something up."""
 
+    @property
+    def name(self) -> str:
+        """What it does, as records of decisions say."""
+
     def attempts(
         self, context: SearchContext, observation: Observation, refused: Sequence[SearchResult]
     ) -> Iterator[SearchResult]:

@@ -68,6 +68,7 @@ class PlaceUnaided:
     """The first strategy: place the members without any change to other bookings."""
 
     concedes: bool = False
+    name: str = "unaided"
 
     def attempts(
         self,
@@ -133,7 +134,7 @@ class SearchPlan:
                 continue
             for result in maker.attempts(context, observation, tuple(refused)):
                 if result.placement is not None:
-                    return result
+                    return replace(result, strategy=maker.name)
                 if result.plain:
                     refused.append(result)
                 unsure = unsure or result.unsure

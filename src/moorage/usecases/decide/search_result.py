@@ -117,6 +117,9 @@ class SearchResult:
     plain: bool = False
     """Whether the search was for the unchanged request, with all other bookings unchanged."""
 
+    strategy: str = ""
+    """With `placement`: the name of the strategy that found it."""
+
     @property
     def displaced(self) -> tuple[DisplacedConsumer, ...]:
         """Consumers that end early for the placement, or for leases that move for it."""

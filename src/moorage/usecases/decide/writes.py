@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from moorage.domain.changes import Change
+    from moorage.domain.decision_records import DecisionRecord
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.member_names import MemberName
@@ -58,7 +59,11 @@ _NOBODY: Final[frozenset[Any]] = frozenset()
 
 
 def decision_changes(
-    env: Environment, proposal: Proposal, decision: Decision, answer: DecisionBasis
+    env: Environment,
+    proposal: Proposal,
+    decision: Decision,
+    answer: DecisionBasis,
+    record: DecisionRecord,
 ) -> tuple[Change, ...]:
     """All changes of a decision, in the order in which they must be written.
 
@@ -74,7 +79,7 @@ def decision_changes(
             _placed(proposal.ensemble, decision, answer.member_places), proposal.generation
         ),
         *_supersede(store, decision, answer, frozenset(one.id for one in claims)),
-        PutDecision(decision, None),
+        PutDecision(decision, None, record=record),
         DropBookings(proposal.freed),
         *(change for one in concessions for change in one.ends(env, proposal, decision)),
         *_holds(store, proposal, decision, answer, claims),

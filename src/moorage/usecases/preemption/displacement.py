@@ -172,6 +172,7 @@ class EndPreemptible:
     """The strategy that ends preemptible consumers before a lease begins."""
 
     concedes: bool = True
+    name: str = "end preemptible servers"
 
     def attempts(
         self,

@@ -64,6 +64,7 @@ class PreemptLeases:
     next_window: NextWindow
     """Finds the next window of each preempted lease, for its notice."""
     concedes: bool = True
+    name: str = "preempt leases"
 
     def attempts(
         self,

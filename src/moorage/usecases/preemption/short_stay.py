@@ -62,6 +62,7 @@ class ShortenStay:
     """The strategy for preemptible ensembles: members end before leases that need their hosts."""
 
     concedes: bool = False
+    name: str = "shorten the stay"
 
     def attempts(
         self,

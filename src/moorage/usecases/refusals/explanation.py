@@ -31,7 +31,7 @@ from moorage.engine.explain.relaxations import (
     fits,
     relaxations_with_room,
 )
-from moorage.usecases.refusals.instances import stored_instance
+from moorage.usecases.shared.instances import stored_instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

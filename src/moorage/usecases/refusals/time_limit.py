@@ -15,7 +15,7 @@ from moorage.domain.errors import Undecided
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.engine.explain.refusal import UNDECIDED
 from moorage.usecases.refusals.explanation import keep_explanation
-from moorage.usecases.refusals.instances import stored_instance
+from moorage.usecases.shared.instances import stored_instance
 
 if TYPE_CHECKING:
     from moorage.usecases.decide.environment import DecideEnvironment

@@ -30,6 +30,7 @@ class MoveLeases:
     """The strategy that moves leases that have not begun."""
 
     concedes: bool = True
+    name: str = "move leases"
 
     def attempts(
         self,
@@ -47,6 +48,7 @@ class MoveLeasesAndEndPreemptible:
     """The strategy that moves leases and also displaces preemptible consumers."""
 
     concedes: bool = True
+    name: str = "move leases and end preemptible servers"
 
     def attempts(
         self,

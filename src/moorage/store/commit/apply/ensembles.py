@@ -364,6 +364,9 @@ def put_decision(batch: Batch, change: PutDecision) -> None:
         "ended_at": batch.now if decision.state in OVER else None,
         "body": batch.bodies.of(change),
     }
+    if change.record is not None:
+        values["record"] = stored_bodies.DECISION_RECORD.encode(change.record)
+        values["actor"] = batch.actor
     write(batch, _DECISION, decision.id, values, change.generation)
 
 

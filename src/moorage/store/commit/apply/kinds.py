@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
+from moorage.store.schema.columns import ONCE
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Delete, FromClause, Insert, Row, Select, Update
@@ -32,7 +33,7 @@ class Kind:
 
     @classmethod
     def of(cls, name: str, state: Column[Any], *told: Column[Any]) -> Kind:
-        """Of the table that the column is in; an update writes all of a row but its id."""
+        """Of the table that the column is in; an update leaves its id, and what is `ONCE`."""
         table, mine = state.table, state.table.c.id == OF
         values: dict[str, Any] = {one: bindparam(one) for one in _written(table)}
         return cls(
@@ -46,7 +47,8 @@ class Kind:
 
 
 def _written(table: FromClause) -> list[str]:
-    return [column.name for column in table.c if column.name not in {"number", "id"}]
+    names = (one.name for one in table.c if not one.info.get(ONCE))
+    return [name for name in names if name not in {"number", "id"}]
 
 
 def write(batch: Batch, kind: Kind, id_: str, values: dict[str, Any], expected: int | None) -> None:

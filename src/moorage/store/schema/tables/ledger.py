@@ -28,6 +28,7 @@ from moorage.store.schema.columns import (
     LONG,
     NAME,
     NUMBER,
+    ONCE,
     STATE,
     UUID,
     numbered_with_id,
@@ -277,6 +278,8 @@ decisions = Table(
     Column("generation", BigInteger, nullable=False),
     Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
     Column("body", LONG, nullable=False),
+    Column("record", LONG, info={ONCE: True}, comment="what it was made from; JSON"),
+    Column("actor", LONG, info={ONCE: True}, comment="who made it; JSON"),
     Index(None, "state", "expires_at"),
     partial_index("ended_at", "ended_at IS NOT NULL"),
 )
