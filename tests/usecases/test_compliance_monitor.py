@@ -20,6 +20,7 @@ from moorage.domain.changes import (
 from moorage.domain.errors import Busy
 from moorage.domain.host_states import ServiceReport
 from moorage.domain.member_names import MemberName
+from moorage.domain.period import HOUR
 from moorage.domain.topology import Topology
 from moorage.domain.violations import Violation
 from moorage.store.schema import tables
@@ -225,6 +226,19 @@ def test_a_disabled_host_whose_service_flaps_is_told_once_as_lost(service: Servi
     watched.seconds += 11
     watched.look()
     assert [one.type for one in records(service)] == ["at_risk"]
+
+
+def test_a_clock_that_is_set_back_ends_nothing_before_it_began(watched: Watched) -> None:
+    service = watched.service
+    found = made(service)
+    host = host_of(service, found, "db[0]")
+    watched.disable(host)
+    watched.look()
+    service.clock.set(NINE - HOUR)
+    watched.disable(host, there=False)
+    watched.look()
+    (record,) = service.store.compliance.page(ViolationFilter(open=False), Page())
+    assert record.since == record.until == NINE
 
 
 def test_what_happened_while_nobody_watched_is_judged_once(watched: Watched) -> None:
