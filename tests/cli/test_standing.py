@@ -217,7 +217,8 @@ def test_compliance_has_an_exit_status_and_a_history(sim: Any, web: str) -> None
     try:
         ill = judged(sim, web, "(since 09:00:00Z)")
         assert ill.status == 4
-        said = f"AT RISK web[0] (since 09:00:00Z): its host is out of service ({host}: disabled)\n"
+        why = f"{host}: service down"
+        said = f"LOST web[0] (since 09:00:00Z): its host is out of service ({why})\n"
         assert ill.out == said
         shown = sim("ensemble", "compliance", web, "-f", "json")
         assert shown.status == 4
@@ -226,7 +227,7 @@ def test_compliance_has_an_exit_status_and_a_history(sim: Any, web: str) -> None
         assert listed.out == "member web[0]\n"
         by_host = sim("violation", "list", "--host", host, "--all-projects", "-c", "members")
         assert "web[0]" in by_host.out
-        assert "web[0]" not in sim("violation", "list", "--type", "lost").out
+        assert "web[0]" not in sim("violation", "list", "--type", "at_risk").out
         column = sim("ensemble", "list", "-f", "value", "-c", "id", "-c", "broken").out
         assert f"{web} 1" in column
     finally:
