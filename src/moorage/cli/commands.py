@@ -165,6 +165,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "sim clock": "sim:Clock",
         "sim fail": "sim_hosts:Fail",
         "sim recover": "sim_hosts:Recover",
+        "sim move": "sim_servers:Move",
+        "sim load": "sim_servers:Load",
         "sim replay": "sim_replay:Replay",
         "replay": "sim_instance:Replay",
         "template create": "template:Create",

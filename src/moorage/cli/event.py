@@ -33,6 +33,7 @@ _SAID: Final = (
         "name",
         "role",
         "roles",
+        "policy",
         "member",
         "server",
         "ends",

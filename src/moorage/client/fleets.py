@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from moorage.client import lookup
-from moorage.client.errors import NotFound
+from moorage.client.errors import Conflict, NotFound
 from moorage.client.lookup import UUID
 from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.domain.period import parse_instant
@@ -120,6 +120,12 @@ class Hosts(Resource):
         """Say what Nova says of a host's compute service; its status then."""
         return self._changed("PUT", name, "service", {"service": service})
 
+    def refused_move(self, name: str, server: str) -> str | None:
+        """Why a server may not move to a host; None if it may."""
+        found = self._call("GET", f"{self.path}/{quote(name, safe='')}/moves/{server}").body
+        reason: str | None = found["move"]["reason"]
+        return reason
+
     def _changed(
         self, method: str, name: str, what: str, body: object, *, dry_run: bool = False
     ) -> Any:  # noqa: ANN401 - a JSON object
@@ -214,6 +220,62 @@ class Placement:
         found: Mapping[str, Any] = self._call("GET", f"/placement/allocations/{consumer}").body
         return found
 
+    def allocate(
+        self, consumer: str, providers: Mapping[str, Mapping[str, int]], *, project: str
+    ) -> None:
+        """Write the allocations of a new consumer. Conflict if there is no room for them."""
+        body = {
+            "allocations": _allocations(providers),
+            "project_id": project,
+            "user_id": project,
+            "consumer_generation": None,
+            "consumer_type": "INSTANCE",
+        }
+        self._call("PUT", f"/placement/allocations/{consumer}", body=body)
+
+    def delete_allocations(self, consumer: str) -> None:
+        """Delete a consumer's allocations."""
+        self._call("DELETE", f"/placement/allocations/{consumer}")
+
+    def move(self, server: str, providers: Mapping[str, Mapping[str, int]], migration: str) -> None:
+        """Write a server's allocations elsewhere, as Nova's live migration does.
+
+        Conflict if that is refused; then the server has what it had.
+        """
+        known = self.allocations(server)
+        before = {uuid: one["resources"] for uuid, one in known["allocations"].items()}
+        self._hand_over(server, migration, before, "MIGRATION")
+        now = {**known, "allocations": _allocations(providers)}
+        try:
+            now["consumer_generation"] = self.allocations(server).get("consumer_generation")
+            self._call("PUT", f"/placement/allocations/{server}", body=now)
+        except Conflict:
+            self._hand_over(migration, server, before, known["consumer_type"])
+            raise
+        self.delete_allocations(migration)
+
+    def _hand_over(
+        self, giver: str, taker: str, providers: Mapping[str, Mapping[str, int]], kind: str
+    ) -> None:
+        """Give all that a consumer has to another one, in one write."""
+        gives, takes = self.allocations(giver), self.allocations(taker)
+        owner = {name: gives[name] for name in ("project_id", "user_id")}
+        body = {
+            giver: {
+                "allocations": {},
+                "consumer_generation": gives["consumer_generation"],
+                "consumer_type": gives["consumer_type"],
+                **owner,
+            },
+            taker: {
+                "allocations": _allocations(providers),
+                "consumer_generation": takes.get("consumer_generation"),
+                "consumer_type": kind,
+                **owner,
+            },
+        }
+        self._call("POST", "/placement/allocations", body=body)
+
 
 class Simulation(Resource):
     """`/v1/simulation`: only where `moorage sim` started the service."""
@@ -230,3 +292,8 @@ class Simulation(Resource):
             found = self._send("PUT", "", {"clock": {"now": now}}, dict[str, Any], "clock")
             if parse_instant(found.value["now"]) >= parse_instant(now):
                 return found
+
+
+def _allocations(providers: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Allocations as Placement's bodies have them."""
+    return {uuid: {"resources": dict(amounts)} for uuid, amounts in providers.items()}
