@@ -124,7 +124,8 @@ def _placed(client: Moorage, ensemble: str, name: str) -> Member:
 
 def _host(client: Moorage, wanted: str) -> Mapping[str, Any]:
     """A host by name or UUID. Raises Missing."""
-    for one in client.hosts.all():
+    every: list[Mapping[str, Any]] = client.hosts.all()
+    for one in every:
         if wanted in {one["name"], one["uuid"]} and not one["shares"]:
             return one
     raise Missing("host called", wanted)

@@ -9,7 +9,7 @@ from moorage.cli.command import Command
 from moorage.cli.files import reading
 from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import Shown
-from moorage.cli.parser import INPUT_FILE
+from moorage.cli.parser import DRY_RUN, INPUT_FILE
 from moorage.cli.placement_map import natural
 from moorage.domain.words import counted
 
@@ -79,9 +79,10 @@ class Load(Command):
 
     examples = """
         moorage fleet export --topology > racks.yaml
+        moorage topology load racks.yaml --dry-run      # which policies would it break?
         moorage topology load racks.yaml
     """
-    options = (INPUT_FILE,)
+    options = (INPUT_FILE, DRY_RUN)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.fleet_body import topology as body_of
@@ -92,9 +93,31 @@ class Load(Command):
             hosts = _facts(client, rules)
             with reading(args.file):
                 topology = apply(rules, hosts)
-                answer = client.topology.replace(body_of(topology), revision=revision)
+                answer = client.topology.replace(
+                    body_of(topology), revision=revision, dry_run=args.dry_run
+                )
         said = ", ".join(counted(count, level) for level, count in _counts(topology))
-        return Shown(answer.body, f"topology loaded: {said or 'no domains'}")
+        done = "topology can be loaded" if args.dry_run else "topology loaded"
+        lines = [f"{done}: {said or 'no domains'}"]
+        lines += _broken(answer.value.get("breaks"), dry_run=args.dry_run)
+        return Shown(answer.body, "\n".join(lines))
+
+
+def _broken(breaks: Mapping[str, Any] | None, *, dry_run: bool) -> Iterator[str]:
+    """What a change newly breaks: how much, and a line for each."""
+    if breaks is None:  # of an older service
+        return
+    unjudged = ""
+    if breaks["judged"] < breaks["ensembles"]:
+        unjudged = f" ({breaks['judged']} of {breaks['ensembles']} ensembles judged)"
+    if breaks["found"] or unjudged:
+        verb = "would break" if dry_run else "breaks"
+        yield f"{verb} {counted(breaks['found'], 'policy', 'policies')}{unjudged}"
+    for one in breaks["violations"]:
+        what = one["policy"] or "member"
+        yield f"  {one['ensemble']}: {what}: {one['text']}"
+    if breaks["found"] > len(breaks["violations"]):
+        yield f"  and {breaks['found'] - len(breaks['violations'])} more"
 
 
 def _facts(client: Moorage, rules: TopologyRules) -> list[HostFacts]:

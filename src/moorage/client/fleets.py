@@ -68,11 +68,13 @@ class Topologies(Resource):
         return self._get(dict[str, Any])
 
     def replace(
-        self, topology: Mapping[str, Any], *, revision: int | None = None
+        self, topology: Mapping[str, Any], *, revision: int | None = None, dry_run: bool = False
     ) -> Answer[dict[str, Any]]:
         """Replace the whole topology, if it still has this revision; None: whichever it has."""
         headers = None if revision is None else {"If-Match": f'"{revision}"'}
-        reply = self._call("PUT", self.path, body={"topology": topology}, headers=headers)
+        params: dict[str, str | int] = {"dry_run": "true"} if dry_run else {}
+        body = {"topology": topology}
+        reply = self._call("PUT", self.path, body=body, headers=headers, params=params)
         return self._decoded(reply, dict[str, Any], None)
 
 

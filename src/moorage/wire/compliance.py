@@ -118,3 +118,31 @@ class OneCompliance(Struct, frozen=True):
     """The compliance of one ensemble."""
 
     compliance: Compliance
+
+
+class NewlyBroken(Struct, frozen=True):
+    """A violation that a change begins, for operators."""
+
+    ensemble_id: str
+    ensemble: str
+    project_id: str
+    policy: str | None
+    """Null: a member is out of service."""
+    type: str
+    required: bool
+    members: list[str]
+    amount: int
+    text: str
+
+
+class Impact(Struct, frozen=True):
+    """What a change newly breaks, of the ensembles that were judged in time."""
+
+    violations: list[NewlyBroken]
+    """The first hundred."""
+    found: int
+    """How many there are."""
+    judged: int
+    """How many ensembles were judged."""
+    ensembles: int
+    """How many there are."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.domain.resources import MAX_AMOUNT
+from moorage.wire.compliance import Impact
 from moorage.wire.fields import Amount, At, Link, Name, Names, Uuid
 from moorage.wire.flavors import FlavorBody
 from moorage.wire.hosts import Closing, HostState
@@ -128,6 +129,8 @@ class OneTopology(Struct, frozen=True):
     """The topology."""
 
     topology: TopologyValue
+    breaks: Impact | UnsetType = UNSET
+    """What the change newly breaks; only after a change, and in its dry run."""
 
 
 class Fill(Struct, frozen=True):

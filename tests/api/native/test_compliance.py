@@ -7,7 +7,9 @@ from tests.api.native.conftest import refused
 from tests.api.native.shops import STRANGER, Shop
 from tests.usecases.test_compliance_monitor import APART, HA, Watched, host_of, made
 
+from moorage.domain.topology import Topology
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
+from moorage.usecases.compliance.impact import newly_broken
 from moorage.usecases.ports import Caller
 
 ABSENT = "11111111-2222-4333-8444-555555555555"
@@ -230,3 +232,46 @@ def test_an_ensemble_without_places_complies(service: Service) -> None:
     made_ = service.call("POST", "/ensembles", {"ensemble": body}).json["ensemble"]
     now = compliance(service, made_["id"])
     assert (now["compliant"], now["placed"]) == (True, 0)
+
+
+def one_rack(service: Service) -> dict[str, Any]:
+    """A topology in which all hosts are in one rack."""
+    hosts = [host for _, host in service.store.snapshot().topology.attachments]
+    return {
+        "levels": {"location": ["zone", "rack"]},
+        "domains": [
+            {"name": "az1", "level": "zone"},
+            {"name": "r1", "level": "rack", "parent": "az1"},
+        ],
+        "attachments": [{"host": host, "domain": "r1"} for host in hosts],
+    }
+
+
+@pytest.mark.parametrize("dry", ["true", "false"])
+def test_a_topology_says_what_it_breaks(service: Service, dry: str) -> None:
+    made(service, HA, APART)
+    body, query = {"topology": one_rack(service)}, {"dry_run": dry}
+    answer = service.call("PUT", "/topology/domains", body, caller=OPERATOR, query=query)
+    assert answer.status_code == 200, answer.text
+    breaks = answer.json["breaks"]
+    assert (breaks["found"], breaks["judged"], breaks["ensembles"]) == (2, 1, 1)
+    assert sorted(one["policy"] for one in breaks["violations"]) == ["apart", "ha"]
+    racks = {one["name"] for one in answer.json["topology"]["domains"] if one["level"] == "rack"}
+    assert racks == (RACKS if dry == "true" else {"r1"})
+    again = service.call("PUT", "/topology/domains", body, caller=OPERATOR, query=query)
+    assert again.json["breaks"]["found"] == (2 if dry == "true" else 0)
+
+
+def test_what_is_found_is_counted_where_it_is_not_named(service: Service) -> None:
+    for number in range(3):
+        made(service, APART, name=f"app-{number}")
+    before = service.store.snapshot()
+    flat = Topology(
+        before.topology.levels,
+        before.topology.domains,
+        dict.fromkeys(before.topology.attachments, "r1"),
+    )
+    after = before.with_states(topology=flat)
+    found = newly_broken(service.env, before, after, seconds=0)
+    assert (found.found, len(found.violations), found.judged, found.ensembles) == (3, 3, 3, 3)
+    assert newly_broken(service.env, after, before).found == 0

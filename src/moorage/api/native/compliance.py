@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import PolicyStatement
     from moorage.domain.period import Instant
     from moorage.domain.violations import Cause, Violation
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.paging import Page
     from moorage.wire.fields import Link
 
@@ -80,6 +81,12 @@ def show(call: Call) -> Reply:
         history_links=links,
     )
     return Reply(wire.OneCompliance(shown), generation=ensemble.generation)
+
+
+def impact_view(found: Impact) -> wire.Impact:
+    """What a change newly breaks."""
+    broken = [view(wire.NewlyBroken, one) for one in found.violations]
+    return view(wire.Impact, found, violations=broken)
 
 
 def _types(text: str | None) -> frozenset[str]:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import impact_view
 from moorage.api.native.flavors import flavor_of
 from moorage.api.native.formats import view
 from moorage.api.native.paging import ENCODER, Listing, array, of_sequence
@@ -16,7 +17,7 @@ from moorage.domain.period import format_instant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.resources import amounts
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.usecases.ledger.fleet_loading import load_fleet, put_topology
+from moorage.usecases.ledger.fleet_loading import JUDGING, load_fleet, put_topology
 from moorage.usecases.ledger.hosts import view_fleet
 from moorage.usecases.shared.access import list_bookings
 from moorage.wire import fleet as wire
@@ -45,9 +46,11 @@ def show_topology(call: Call) -> Reply:
 def put(call: Call) -> Reply:
     """PUT: replace all trees, those of the revision in `If-Match` if it is given."""
     topology = topology_of(call.body.topology)
-    call.perform(put_topology, topology, call.matched)
+    seconds = None if call.dry_run else JUDGING
+    impact = call.perform(put_topology, topology, call.matched, seconds)
     snapshot = call.env.store.snapshot()
-    return Reply(parts=_topology_parts(snapshot.topology, snapshot.topology_revision))
+    breaks = ENCODER.encode(impact_view(impact))
+    return Reply(parts=_topology_parts(snapshot.topology, snapshot.topology_revision, breaks))
 
 
 def show(call: Call) -> Reply:
@@ -124,7 +127,9 @@ def topology_of(body: TopologyBody) -> Topology:
     )
 
 
-def _topology_parts(topology: Topology, revision: int) -> Iterator[bytes]:
+def _topology_parts(
+    topology: Topology, revision: int, breaks: bytes | None = None
+) -> Iterator[bytes]:
     """All trees as JSON, in parts: a client that changes them writes all of them back."""
     levels = {tree: list(names) for tree, names in topology.levels.items()}
     domains = (view(wire.Domain, one) for one in topology.domains.values())
@@ -136,7 +141,8 @@ def _topology_parts(topology: Topology, revision: int) -> Iterator[bytes]:
     yield from array(domains)
     yield b',"attachments":'
     yield from array(attachments)
-    yield b',"revision":%d}}' % revision
+    yield b',"revision":%d}' % revision
+    yield b"}" if breaks is None else b',"breaks":%b}' % breaks
 
 
 def _providers(bodies: list[ProviderBody]) -> tuple[ResourceProvider, ...]:

@@ -17,9 +17,8 @@ from moorage.usecases.compliance.judgement import judge, text_for_tenants
 from moorage.usecases.compliance.records import violations_of
 from moorage.usecases.compliance_ports import ViolationFilter
 from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.ledger.hosts import host_named
 from moorage.usecases.shared.access import require_operator, visible_project
-from moorage.usecases.shared.lookup import if_stored
+from moorage.usecases.shared.lookup import host_named, if_stored
 from moorage.usecases.shared.role_access import seen_ensemble, sees_role
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from moorage.domain.errors import Conflict, ProviderConflict, StaleGeneration, U
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
 from moorage.domain.words import first_of
+from moorage.usecases.compliance.impact import newly_broken
 from moorage.usecases.ledger.content import topology_content
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.role_resolution import LedgerNames
@@ -41,8 +42,13 @@ if TYPE_CHECKING:
     from moorage.domain.providers import Inventory, ResourceProvider
     from moorage.domain.topology import Topology
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
+
+
+JUDGING: Final = 2.0
+"""Seconds for which ensembles are judged after a topology was replaced."""
 
 
 def put_topology(
@@ -50,8 +56,11 @@ def put_topology(
     caller: Caller,
     topology: Topology,
     revision: int | None = None,
-) -> None:
+    seconds: float | None = JUDGING,
+) -> Impact:
     """Replace the whole topology; `revision` is the one that it is made from, None: any.
+
+    Return what it newly breaks, as far as that is judged in so many seconds; None: all of it.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -71,6 +80,7 @@ def put_topology(
         env.store.commit(Changeset((PutTopology(topology),), topology_revision=revision))
     except ProviderConflict as error:
         raise _stale(env, revision) from error
+    return newly_broken(env, snapshot, snapshot.with_states(topology=topology), seconds)
 
 
 def _stale(env: UseCaseEnvironment, revision: int | None) -> StaleGeneration:

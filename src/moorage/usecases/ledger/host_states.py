@@ -19,9 +19,10 @@ from moorage.domain.host_states import (
     ServiceReport,
 )
 from moorage.engine.state.host_states import host_states
-from moorage.usecases.ledger.hosts import host_named, host_status, windows_by_host
+from moorage.usecases.ledger.hosts import host_status, windows_by_host
 from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.shared.access import require_operator
+from moorage.usecases.shared.lookup import host_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

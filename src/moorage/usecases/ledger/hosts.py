@@ -16,7 +16,7 @@ from moorage.domain.resources import total
 from moorage.engine.state.host_states import closings, host_states
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.host_labels import domains_of
-from moorage.usecases.shared.lookup import every_record
+from moorage.usecases.shared.lookup import every_record, host_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -234,20 +234,6 @@ def _is_of(closing: Closing, window: CapacityWindow) -> bool:
 def _tree(snapshot: Snapshot, row: int) -> list[int]:
     rows: list[int] = snapshot.tree(row).tolist()
     return rows
-
-
-def host_named(snapshot: Snapshot, name: str) -> int:
-    """The row of a host by its UUID or name.
-
-    Raises:
-        NotFound: there is no such provider, or it is inside a host.
-    """
-    row = snapshot.row_of.get(name)
-    if row is None:
-        row = next((one for one in snapshot.hosts.tolist() if snapshot.names[one] == name), None)
-    if row is None or snapshot.root[row] != row:
-        raise NotFound("host", name)
-    return int(row)
 
 
 def host_status(

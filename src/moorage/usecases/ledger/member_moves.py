@@ -31,9 +31,9 @@ from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.member_places import bookings_of, host_row, locate_members
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.transition import combinations, in_transition, moving_members
-from moorage.usecases.ledger.hosts import host_named
 from moorage.usecases.ledger.server_moves import hosts_before
 from moorage.usecases.shared.access import require_operator
+from moorage.usecases.shared.lookup import host_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

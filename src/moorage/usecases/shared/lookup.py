@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from moorage.domain.leases import Lease
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
 
 
@@ -49,3 +50,17 @@ def lease_of_decision(store: Store, decision_id: str) -> Lease | None:
         return None if lease_id is None else store.lease(lease_id)
     except NotFound:
         return None
+
+
+def host_named(snapshot: Snapshot, name: str) -> int:
+    """The row of a host by its UUID or name.
+
+    Raises:
+        NotFound: there is no such provider, or it is inside a host.
+    """
+    row = snapshot.row_of.get(name)
+    if row is None:
+        row = next((one for one in snapshot.hosts.tolist() if snapshot.names[one] == name), None)
+    if row is None or snapshot.root[row] != row:
+        raise NotFound("host", name)
+    return int(row)
