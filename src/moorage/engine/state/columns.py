@@ -47,6 +47,20 @@ class ProviderState:
     host: HostRecord | None = None
     """Of a host: what Nova or an operator says against it."""
 
+    @property
+    def form(self) -> tuple[object, ...]:
+        """All that decides what fits on it and how it serves, but its bookings and counters."""
+        one = self.provider
+        return (
+            one.uuid,
+            one.inventories,
+            one.traits,
+            one.aggregates,
+            one.root_uuid,
+            self.down,
+            self.host,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class ClassColumns:

@@ -32,7 +32,7 @@ def differences(old: Snapshot, new: Snapshot) -> Differences:
     """Compare two snapshots; providers whose state is the same object cost nothing."""
     found = Differences()
     for row, before, after in _changed_states(old, new):
-        if _form(before) != _form(after):
+        if before is None or after is None or before.form != after.form:
             found.providers.add(row)
         moved = _bookers(before) ^ _bookers(after)
         if moved:
@@ -59,22 +59,6 @@ def _changed_states(
                 if one is not other:
                     yield row + at, one, other
         row += size
-
-
-def _form(state: ProviderState | None) -> tuple[object, ...] | None:
-    """What a provider is, without its bookings and counters."""
-    if state is None:
-        return None
-    one = state.provider
-    return (
-        one.uuid,
-        one.inventories,
-        one.traits,
-        one.aggregates,
-        one.root_uuid,
-        state.down,
-        state.host,
-    )
 
 
 def _bookers(state: ProviderState | None) -> set[tuple[str, str | None]]:

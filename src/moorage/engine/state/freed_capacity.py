@@ -44,7 +44,7 @@ def freed(old: Snapshot, new: Snapshot) -> Iterator[Span]:
     for row in _changed(old, new):
         after = new.state(row)
         before = old.states[row] if row < len(old.states) else None
-        if before is None or _capacity_key(before) != _capacity_key(after):
+        if before is None or before.form != after.form:
             yield from _all_of(after)
         else:
             yield from _ended_bookings(before, old.taken_at, after, new.taken_at)
@@ -59,20 +59,6 @@ def _changed(old: Snapshot, new: Snapshot) -> list[int]:
     )
     found: list[int] = np.flatnonzero(moved & new.alive).tolist()
     return found
-
-
-def _capacity_key(state: ProviderState) -> tuple[object, ...]:
-    """Everything of a provider that decides what fits there, except its bookings."""
-    one = state.provider
-    return (
-        one.uuid,
-        one.inventories,
-        one.traits,
-        one.aggregates,
-        one.root_uuid,
-        state.down,
-        state.host,
-    )
 
 
 def _all_of(state: ProviderState) -> Iterator[Span]:
