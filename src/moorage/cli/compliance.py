@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.listing import part_of
@@ -19,10 +19,11 @@ from moorage.cli.output import (
 )
 from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE, Flag, Option, Repeated
 from moorage.cli.times import TIME_HELP, time_of
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from moorage.wire.compliance import (
         Cause,
@@ -197,3 +198,20 @@ def _why(one: ViolationRecord) -> str:
     hosts, who = _hosts(one.because), one.because.user or one.because.by
     said = f"{cause}{f' {hosts}' if hosts else ''}{f', by {who}' if who else ''}"
     return f"{one.text} ({said})"
+
+
+def begun(breaks: Mapping[str, Any] | None, *, dry_run: bool) -> Iterator[str]:
+    """The violations that a change begins: how many, and a line for each."""
+    if breaks is None:  # of an older service
+        return
+    unjudged = ""
+    if breaks["judged"] < breaks["ensembles"]:
+        unjudged = f" ({breaks['judged']} of {breaks['ensembles']} ensembles judged)"
+    if breaks["found"] or unjudged:
+        verb = "would begin" if dry_run else "begins"
+        yield f"{verb} {counted(breaks['found'], 'violation')}{unjudged}"
+    for one in breaks["violations"]:
+        policy = f"{one['policy']}: " if one["policy"] else ""
+        yield f"  {one['ensemble']}: {policy}{one['text']}"
+    if breaks["found"] > len(breaks["violations"]):
+        yield f"  and {breaks['found'] - len(breaks['violations'])} more"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
+from moorage.cli.compliance import begun
 from moorage.cli.host_text import closed_for, state_and_why, why
 from moorage.cli.output import Shown, stack, table
 from moorage.cli.parser import DRY_RUN, Flag, Option
@@ -87,8 +88,10 @@ class Close(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            host = client.hosts.close(args.host, args.reason, dry_run=args.dry_run)
-        return Shown({"host": host}, _state_line(host, dry_run=args.dry_run))
+            body = client.hosts.close(args.host, args.reason, dry_run=args.dry_run)
+        lines = [_state_line(body["host"], dry_run=args.dry_run)]
+        lines += begun(body.get("breaks"), dry_run=args.dry_run)
+        return Shown(body, "\n".join(lines))
 
 
 class Open(Command):

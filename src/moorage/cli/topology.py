@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
+from moorage.cli.compliance import begun
 from moorage.cli.files import reading
 from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import Shown
@@ -99,25 +100,8 @@ class Load(Command):
         said = ", ".join(counted(count, level) for level, count in _counts(topology))
         done = "topology can be loaded" if args.dry_run else "topology loaded"
         lines = [f"{done}: {said or 'no domains'}"]
-        lines += _broken(answer.value.get("breaks"), dry_run=args.dry_run)
+        lines += begun(answer.value.get("breaks"), dry_run=args.dry_run)
         return Shown(answer.body, "\n".join(lines))
-
-
-def _broken(breaks: Mapping[str, Any] | None, *, dry_run: bool) -> Iterator[str]:
-    """What a change newly breaks: how much, and a line for each."""
-    if breaks is None:  # of an older service
-        return
-    unjudged = ""
-    if breaks["judged"] < breaks["ensembles"]:
-        unjudged = f" ({breaks['judged']} of {breaks['ensembles']} ensembles judged)"
-    if breaks["found"] or unjudged:
-        verb = "would break" if dry_run else "breaks"
-        yield f"{verb} {counted(breaks['found'], 'policy', 'policies')}{unjudged}"
-    for one in breaks["violations"]:
-        what = one["policy"] or "member"
-        yield f"  {one['ensemble']}: {what}: {one['text']}"
-    if breaks["found"] > len(breaks["violations"]):
-        yield f"  and {breaks['found'] - len(breaks['violations'])} more"
 
 
 def _facts(client: Moorage, rules: TopologyRules) -> list[HostFacts]:

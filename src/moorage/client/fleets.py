@@ -111,8 +111,9 @@ class Hosts(Resource):
         return first
 
     def close(self, name: str, reason: str, *, dry_run: bool = False) -> Any:  # noqa: ANN401
-        """Close a host; its status then."""
-        return self._changed("POST", name, "close", {"close": {"reason": reason}}, dry_run=dry_run)
+        """Close a host: its status then as `host`, and which violations begin as `breaks`."""
+        body = {"close": {"reason": reason}}
+        return self._answered("POST", name, "close", body, dry_run=dry_run)
 
     def open(self, name: str, *, dry_run: bool = False) -> Any:  # noqa: ANN401
         """Open a host again; its status then."""
@@ -131,9 +132,14 @@ class Hosts(Resource):
     def _changed(
         self, method: str, name: str, what: str, body: object, *, dry_run: bool = False
     ) -> Any:  # noqa: ANN401 - a JSON object
+        return self._answered(method, name, what, body, dry_run=dry_run)["host"]
+
+    def _answered(
+        self, method: str, name: str, what: str, body: object, *, dry_run: bool = False
+    ) -> Any:  # noqa: ANN401 - a JSON object
         params = {"dry_run": "true"} if dry_run else {}
         path = f"{self.path}/{quote(name, safe='')}/{what}"
-        return self._call(method, path, body=body, params=params).body["host"]
+        return self._call(method, path, body=body, params=params).body
 
     def _pages(self, path: str, key: str, marker: str, within: str = "") -> Iterator[Any]:
         """The pages of a listing, each continued after the marker of the last item before."""

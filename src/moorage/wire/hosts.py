@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from moorage.wire.compliance import Impact
 from moorage.wire.fields import At, Link, Reason
 
 HostState: TypeAlias = Literal["open", "closed", "down"]
@@ -113,6 +114,8 @@ class OneStatus(Struct, frozen=True):
     """A host without its bookings."""
 
     host: HostStatus
+    breaks: Impact | UnsetType = UNSET
+    """Which violations begin by it; only where it is closed."""
 
 
 class OneHost(Struct, frozen=True):

@@ -275,3 +275,17 @@ def test_what_is_found_is_counted_where_it_is_not_named(service: Service) -> Non
     found = newly_broken(service.env, before, after, seconds=0)
     assert (found.found, len(found.violations), found.judged, found.ensembles) == (3, 3, 3, 3)
     assert newly_broken(service.env, after, before).found == 0
+
+
+@pytest.mark.parametrize("dry", ["true", "false"])
+def test_closing_a_host_says_what_begins_by_it(service: Service, dry: str) -> None:
+    found = made(service, HA)
+    made(service, count=1, name="other")
+    path = f"/hosts/{host_of(service, found, 'db[1]')}/close"
+    body, query = {"close": {"reason": "memory"}}, {"dry_run": dry}
+    answer = service.call("POST", path, body, caller=OPERATOR, query=query)
+    assert answer.status_code == 200, answer.text
+    begun = [one for one in answer.json["breaks"]["violations"] if one["ensemble"] == "app"]
+    assert [(one["policy"], one["type"]) for one in begun] == [("ha", "survive"), (None, "at_risk")]
+    again = service.call("POST", path, body, caller=OPERATOR, query=query).json["breaks"]["found"]
+    assert again == (answer.json["breaks"]["found"] if dry == "true" else 0)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.api.native.call import Reply
+from moorage.api.native.compliance import impact_view
 from moorage.api.native.formats import view
 from moorage.api.native.paging import Listing
 from moorage.usecases.ledger.host_states import close_host, open_host, report_service
@@ -42,7 +43,8 @@ def show(call: Call) -> Reply:
 
 def close(call: Call) -> Reply:
     """POST: close a host."""
-    return _status(call.perform(close_host, call.path["name"], call.body.close.reason))
+    closed, impact = call.perform(close_host, call.path["name"], call.body.close.reason)
+    return Reply(wire.OneStatus(view(wire.HostStatus, closed), breaks=impact_view(impact)))
 
 
 def reopen(call: Call) -> Reply:

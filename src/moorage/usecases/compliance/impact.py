@@ -10,9 +10,12 @@ from moorage.usecases.compliance.judgement import judge
 from moorage.usecases.compliance.records import violations_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from moorage.domain.violations import Violation
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ports import Store
 
 NAMED: Final = 100
 """Violations that are named; all are counted."""
@@ -34,15 +37,30 @@ class Impact:
     """How many there are."""
 
 
+NOTHING: Final = Impact((), 0, 0, 0)
+
+
+def ensembles_at(store: Store, snapshot: Snapshot, row: int) -> frozenset[str]:
+    """Ids of the ensembles that have something booked on a host, or on servers there."""
+    booked = [one for at in snapshot.at_host(row) for one in snapshot.bookings_of(at)]
+    decisions = {one.decision for one in booked if one.decision is not None}
+    return store.compliance.ensembles_of({one.consumer for one in booked}, decisions)
+
+
 def newly_broken(
-    env: UseCaseEnvironment, before: Snapshot, after: Snapshot, seconds: float | None = None
+    env: UseCaseEnvironment,
+    before: Snapshot,
+    after: Snapshot,
+    *,
+    ensembles: Collection[str] | None = None,
+    seconds: float | None = None,
 ) -> Impact:
-    """Judge all ensembles on both snapshots, for at most so many seconds; None: until the end.
+    """Judge ensembles (None: all) on both snapshots, for at most so many seconds.
 
     Members out of service count as well as policies.
     """
     records = env.store.compliance
-    ids = records.every_ensemble()
+    ids = records.every_ensemble() if ensembles is None else sorted(ensembles)
     named: list[Violation] = []
     found = judged = 0
     end = None if seconds is None else env.stopwatch() + seconds

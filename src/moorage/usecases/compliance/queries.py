@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.disclosure import actor_seen_by, as_seen_by
 from moorage.domain.errors import NotFound
 from moorage.domain.violations import FOUND
+from moorage.usecases.compliance.impact import ensembles_at
 from moorage.usecases.compliance.judgement import judge, text_for_tenants
 from moorage.usecases.compliance.records import violations_of
 from moorage.usecases.compliance_ports import ViolationFilter
@@ -226,11 +227,8 @@ def _members_on(store: Store, host: str) -> Mapping[str, tuple[Ensemble, frozens
     """
     snapshot = store.snapshot()
     row = host_named(snapshot, host)
-    booked = [one for at in snapshot.at_host(row) for one in snapshot.bookings_of(at)]
-    decisions = {one.decision for one in booked if one.decision is not None}
-    ids = store.compliance.ensembles_of({one.consumer for one in booked}, decisions)
     found = {}
-    for written in store.compliance.ensembles_by_id(ids):
+    for written in store.compliance.ensembles_by_id(ensembles_at(store, snapshot, row)):
         ensemble = written.ensemble
         if names := frozenset(_located_at(snapshot, ensemble, row)):
             found[ensemble.id] = ensemble, names

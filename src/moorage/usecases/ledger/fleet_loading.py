@@ -80,7 +80,7 @@ def put_topology(
         env.store.commit(Changeset((PutTopology(topology),), topology_revision=revision))
     except ProviderConflict as error:
         raise _stale(env, revision) from error
-    return newly_broken(env, snapshot, snapshot.with_states(topology=topology), seconds)
+    return newly_broken(env, snapshot, snapshot.with_states(topology=topology), seconds=seconds)
 
 
 def _stale(env: UseCaseEnvironment, revision: int | None) -> StaleGeneration:

@@ -19,6 +19,8 @@ from moorage.domain.host_states import (
     ServiceReport,
 )
 from moorage.engine.state.host_states import host_states
+from moorage.usecases.compliance.impact import NOTHING as NO_IMPACT
+from moorage.usecases.compliance.impact import ensembles_at, newly_broken
 from moorage.usecases.ledger.hosts import host_status, windows_by_host
 from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.shared.access import require_operator
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.nova_hosts import NovaHost
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ledger.hosts import HostStatus
     from moorage.usecases.ports import Caller
@@ -40,8 +43,12 @@ _AT_ONCE: Final = 200
 NOTHING: Final = HostRecord()
 
 
-def close_host(env: UseCaseEnvironment, caller: Caller, name: str, reason: str) -> HostStatus:
+def close_host(
+    env: UseCaseEnvironment, caller: Caller, name: str, reason: str
+) -> tuple[HostStatus, Impact]:
     """Close a host: nothing new is placed there. Another reason replaces the one before.
+
+    Return its status then, and the violations that begin by it.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -53,10 +60,14 @@ def close_host(env: UseCaseEnvironment, caller: Caller, name: str, reason: str) 
     record = _record(snapshot, row)
     before = record.closing
     if before is not None and before.reason == reason:
-        return _status(env, snapshot, row)
+        return _status(env, snapshot, row), NO_IMPACT
     since = snapshot.taken_at if before is None else before.since
     closing = OperatorClosing(reason, caller.user_id, since)
-    return _written(env, caller, snapshot, row, replace(record, closing=closing))
+    closed = replace(record, closing=closing)
+    status = _written(env, caller, snapshot, row, closed)
+    there = ensembles_at(env.store, snapshot, row)
+    after = _with(snapshot, row, closed)
+    return status, newly_broken(env, snapshot, after, ensembles=there)
 
 
 def open_host(env: UseCaseEnvironment, caller: Caller, name: str) -> HostStatus:
