@@ -216,6 +216,9 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("POST", "/fleet"): [("/fleet", {"fleet": {}})],
     ("GET", "/hosts"): [("/hosts", None)],
     ("GET", "/hosts/{name}"): [("/hosts/h1", None)],
+    ("POST", "/hosts/{name}/close"): [("/hosts/h1/close", {"close": {"reason": "mine"}})],
+    ("POST", "/hosts/{name}/open"): [("/hosts/h1/open", None)],
+    ("PUT", "/hosts/{name}/service"): [("/hosts/h1/service", {"service": {"status": "enabled", "state": "down"}})],
     ("GET", "/hosts/{name}/moves/{server_id}"): [("/hosts/h1/moves/{lease}", None)],
     ("GET", "/bookings"): [("/bookings", None)],
 }
