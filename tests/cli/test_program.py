@@ -84,7 +84,7 @@ def test_a_call_of_the_service_imports_no_extras_of_the_network_library() -> Non
         (["ensemble", "create", "--server", "x", "--count", "two"], "not a whole number: 'two'"),
         (["config", "show", "longest_hodl"], "no setting longest_hodl; did you mean longest_hold"),
         (["ensemble", "dlete"], r"mean:\n  moorage ensemble delete .*\n$"),
-        (["help", "xyzzy"], r"no such command: xyzzy\nCommands begin with one of: ensemble, member,"),
+        (["help", "xyzz"], r"no such command: xyzz\nCommands begin with one of: ensemble, member,"),
         (["creat", "x"], r"mean:\n  moorage ensemble create"),
         (["capacity", "fit"], "give one of ENSEMBLE, --template and --flavor"),
         (["capacity", "fit", "--flavor", "m1", "--role", "web"], "--role: only with ENSEMBLE"),
