@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import lease_text
 from moorage.cli.columns import pairs
 from moorage.cli.command import Command
+from moorage.cli.compliance import begun
 from moorage.cli.output import Shown, fields, short, stack, table
 from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.times import TIME_HELP, minute, stretch, time_of, time_or_now
@@ -78,7 +79,8 @@ class Create(Command):
         if moved:
             who = ", ".join(map(_whose, moved))
             parts.append(f"{'would move' if args.dry_run else 'moved'}: leases {who}")
-        return Shown(found.body, stack(*parts, *_staying(one)))
+        broken = begun(found.body.get("breaks"), dry_run=args.dry_run)
+        return Shown(found.body, stack(*parts, *_staying(one), *broken))
 
 
 def _whose(lease: Lease) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from moorage.wire.compliance import Impact
 from moorage.wire.fields import (
     FOR_OPERATORS,
     At,
@@ -243,6 +244,8 @@ class OnePlanned(Struct, frozen=True):
 
     window: PlannedWindow
     dry_run: bool | UnsetType = UNSET
+    breaks: Impact | UnsetType = UNSET
+    """What begins to be violated with it, where servers stay; only when it is made."""
 
 
 class Planned(Struct, frozen=True):

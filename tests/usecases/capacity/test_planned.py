@@ -1,6 +1,7 @@
 """Hosts that are to be away: leases move, or it is refused with the earliest time; who stays."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -372,3 +373,28 @@ def test_an_offer_that_has_no_other_place_refuses_it(service: Service) -> None:
     answer = plan(service, "h1", **DAY)
     assert answer.status_code == 409
     assert [each["id"] for each in answer.json["errors"][0]["leases"]] == [one["id"]]
+
+
+def test_it_says_what_breaks_when_it_begins(service: Service) -> None:
+    keep = {"name": "ha", "type": "survive", "members": ["s"], "level": "host", "keep": 1}
+    members = [{"name": "s", "count": 2, "flavor": "half"}]
+    body = {"name": "app", "members": members, "policies": [keep], "decide": {}}
+    made = service.call("POST", "/ensembles", {"ensemble": body}).json
+    decision = f"/decisions/{made['decision']['id']}"
+    for number in (0, 1):
+        taken = {"member": f"s[{number}]", "server": {"flavorRef": "half"}}
+        claim = service.call("POST", f"{decision}/claims", {"claim": taken})
+        id_ = claim.json["claim"]["id"]
+        server = str(UUID(int=number + 1, version=4))
+        told = {"claim": {"status": "active", "server_id": server}}
+        assert service.call("PATCH", f"/claims/{id_}", told).status_code == 200
+    shown = service.call("GET", decision, caller=OPERATOR).json["decision"]["assignments"]
+    host = next(one["host"] for one in shown if one["member"] == "s[0]")
+    for dry_run in (True, False):
+        answer = plan(service, host, dry_run=dry_run, **DAY).json
+        breaks = answer["breaks"]
+        assert (breaks["found"], breaks["judged"], breaks["ensembles"]) == (2, 1, 1)
+        assert {(one["policy"], one["type"]) for one in breaks["violations"]} == {
+            ("ha", "survive"),
+            (None, "lost"),
+        }

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import impact_view
 from moorage.api.native.formats import view
 from moorage.api.native.lease_requests import template_ensemble
 from moorage.api.native.paging import Listing
@@ -261,7 +262,11 @@ def create_planned(call: Call) -> Reply:
         identity(call, body, body.id),
     )
     return Reply(
-        wire.OnePlanned(_planned(call, made, staying=True, moved=True), call.dry_run),
+        wire.OnePlanned(
+            _planned(call, made, staying=True, moved=True),
+            call.dry_run,
+            impact_view(made.breaks),
+        ),
         status=200 if call.dry_run else None,
         location=f"{call.base}/capacity/planned/{made.window.id}",
     )

@@ -45,6 +45,8 @@ from moorage.usecases.capacity.planned_notices import (
     remaining_occupants,
     window_notices,
 )
+from moorage.usecases.compliance.impact import NOTHING as NO_IMPACT
+from moorage.usecases.compliance.impact import Impact, ensembles_at, newly_broken
 from moorage.usecases.preemption.restoration import restored_ends
 from moorage.usecases.shared.access import made_by_request, require_operator
 from moorage.usecases.shared.retry import retry
@@ -62,6 +64,10 @@ if TYPE_CHECKING:
     from moorage.usecases.paging import Page
     from moorage.usecases.ports import Caller
     from moorage.usecases.relocation.movable_leases import LeaseMove
+
+
+_JUDGING: Final = 2.0
+"""Seconds for which is judged what a window breaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,8 @@ class PlannedWindow:
     staying: tuple[RemainingOccupant, ...] = ()
     moved: tuple[str, ...] = ()
     """Ids of leases that move for it."""
+    breaks: Impact = NO_IMPACT
+    """The violations that begin with it, of the ensembles whose members stay there."""
 
 
 def plan_window(
@@ -184,7 +192,24 @@ def _plan(
         now,
         remaining_occupants(snapshot, window),
         moved,
+        _impact(env, snapshot, window, found.moved),
     )
+
+
+def _impact(
+    env: UseCaseEnvironment,
+    snapshot: Snapshot,
+    window: CapacityWindow,
+    moved: Iterable[LeaseMove],
+) -> Impact:
+    """The violations that begin when the window does; leases that move are at their new places."""
+    begin = max(window.period.start, snapshot.taken_at)
+    away = with_hosts_away(snapshot, window.hosts, window.period).at(begin)
+    there = frozenset[str]().union(
+        *(ensembles_at(env.store, snapshot, snapshot.row_of[one]) for one in window.hosts)
+    )
+    staying = there - {one.planned.lease.ensemble_id for one in moved}
+    return newly_broken(env, snapshot.at(begin), away, ensembles=staying, seconds=_JUDGING)
 
 
 def _room_given_back(
