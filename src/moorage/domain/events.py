@@ -277,6 +277,13 @@ EVENT_TYPES: Final = (
     ),
     EventType("host.opened", "host", "what closed it so is over (operators)", _HOST),
     EventType(
+        "topology.changed",
+        "topology",
+        "the failure domains of hosts are written anew; what that breaks follows as policy.violated"
+        " (operators)",
+        ("levels", "domains", "hosts"),
+    ),
+    EventType(
         "capacity.threshold",
         "subscription",
         "what is free, or the share that is used, crosses a subscription's number (operators)",
@@ -296,7 +303,9 @@ THRESHOLDS: Final = frozenset({"lease.time_left", "ensemble.max_additional", "ca
 """Types that exist for one subscription's thresholds, and are delivered to it alone."""
 NAMED_ONLY: Final = frozenset({PROGRESS})
 """Types that are delivered only where a subscription names them: `decision.*` does not."""
-OPERATORS_ONLY: Final = frozenset(name for name in NAMES if name.startswith(("capacity.", "host.")))
+OPERATORS_ONLY: Final = frozenset(
+    name for name in NAMES if name.startswith(("capacity.", "host.", "topology."))
+)
 """Types that speak of hosts and of the whole cloud: no tenant of the operator's project reads
 them."""
 

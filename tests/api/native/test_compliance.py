@@ -289,3 +289,15 @@ def test_closing_a_host_says_what_begins_by_it(service: Service, dry: str) -> No
     assert [(one["policy"], one["type"]) for one in begun] == [("ha", "survive"), (None, "at_risk")]
     again = service.call("POST", path, body, caller=OPERATOR, query=query).json["breaks"]["found"]
     assert again == (answer.json["breaks"]["found"] if dry == "true" else 0)
+
+
+def test_a_new_topology_is_an_event_for_operators(service: Service) -> None:
+    body = {"topology": one_rack(service)}
+    for query in ({"dry_run": "true"}, {}):
+        answer = service.call("PUT", "/topology/domains", body, caller=OPERATOR, query=query)
+        assert answer.status_code == 200, answer.text
+    wanted = {"type": "topology.changed"}
+    (event,) = service.call("GET", "/events", caller=OPERATOR, query=wanted).json["events"]
+    assert event["body"]["hosts"] == len(HOSTS)
+    assert event["user"] == OPERATOR.user_id
+    assert service.call("GET", "/events", query=wanted).json["events"] == []

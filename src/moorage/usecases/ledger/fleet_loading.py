@@ -17,6 +17,7 @@ from moorage.domain.changes import (
     CreateResourceClass,
     CreateTrait,
     PutAggregates,
+    PutEvent,
     PutFlavor,
     PutInventories,
     PutTopology,
@@ -24,6 +25,7 @@ from moorage.domain.changes import (
     ReplaceAllocations,
 )
 from moorage.domain.errors import Conflict, ProviderConflict, StaleGeneration, UnknownName
+from moorage.domain.events import DerivedEvent
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
 from moorage.domain.words import first_of
@@ -77,10 +79,22 @@ def put_topology(
     if revision not in {None, snapshot.topology_revision}:
         raise _stale(env, revision)
     try:
-        env.store.commit(Changeset((PutTopology(topology),), topology_revision=revision))
+        changes = PutTopology(topology), topology_event(caller, topology)
+        env.store.commit(Changeset(changes, topology_revision=revision))
     except ProviderConflict as error:
         raise _stale(env, revision) from error
     return newly_broken(env, snapshot, snapshot.with_states(topology=topology), seconds=seconds)
+
+
+def topology_event(caller: Caller, topology: Topology) -> PutEvent:
+    """The event of a topology that a caller writes."""
+    body = {
+        "levels": {tree: list(names) for tree, names in topology.levels.items()},
+        "domains": len(topology.domains),
+        "hosts": len({host for _, host in topology.attachments}),
+    }
+    told = DerivedEvent("topology.changed", caller.project_id, "topology", 0, body)
+    return PutEvent(told)
 
 
 def _stale(env: UseCaseEnvironment, revision: int | None) -> StaleGeneration:

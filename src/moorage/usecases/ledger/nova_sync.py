@@ -16,6 +16,7 @@ from moorage.domain.topology import Attachment, Topology
 from moorage.domain.topology_rules import HostFacts, TopologyRules, apply, unplaced
 from moorage.domain.words import counted
 from moorage.usecases.ledger.flavors import hides_specs, read_listing
+from moorage.usecases.ledger.fleet_loading import topology_event
 from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.retry import retry
@@ -145,7 +146,8 @@ def sync_topology(
         changed = after != before
         if changed:
             seen = snapshot.topology_revision
-            env.store.commit(Changeset((PutTopology(after),), topology_revision=seen))
+            changes = PutTopology(after), topology_event(caller, after)
+            env.store.commit(Changeset(changes, topology_revision=seen))
         ruled = replace(after, levels={tree: after.levels[tree] for tree in rules.levels})
         return TopologySync(tuple(_moves(before, after)), unplaced(ruled, facts), changed)
 
