@@ -104,12 +104,12 @@ def test_violations_go_with_their_ensemble(store: Ledger) -> None:
 
 
 def test_an_ensemble_is_unjudged_until_it_is_judged_as_it_is(store: Ledger) -> None:
-    assert store.compliance.unjudged(10) == ["e1", "e2"]
-    assert store.compliance.unjudged(1) == ["e1"]
+    assert store.compliance.unjudged(10) == [("e1", 0), ("e2", 0)]
+    assert store.compliance.unjudged(1) == [("e1", 0)]
     write(store, MarkJudged((("e1", 0), ("e2", 7), ("gone", 0))))
-    assert store.compliance.unjudged(10) == ["e2"]
+    assert store.compliance.unjudged(10) == [("e2", 0)]
     write(store, PutEnsemble(ensemble(1), 0))
-    assert store.compliance.unjudged(10) == ["e1", "e2"]
+    assert store.compliance.unjudged(10) == [("e1", 1), ("e2", 0)]
     found = store.compliance.ensembles_by_id(["e2", "e1", "gone"])
     assert [(one.ensemble.id, one.unjudged) for one in found] == [("e1", True), ("e2", True)]
     assert store.compliance.every_ensemble() == ["e1", "e2"]

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -16,7 +17,9 @@ from moorage.domain.changes import (
     PutTopology,
     PutTraits,
     PutViolation,
+    ReplaceAllocations,
 )
+from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.errors import Busy
 from moorage.domain.host_states import ServiceReport
 from moorage.domain.member_names import MemberName
@@ -55,6 +58,12 @@ class Watched:
         one = monitor or self.monitor
         while one.run_round() or not one.idle:
             pass
+
+    def watch_one(self) -> None:
+        """A round in which only one ensemble can be judged."""
+        self.monitor.at_once, before = 1, self.monitor.at_once
+        self.monitor.run_round()
+        self.monitor.at_once = before
 
     def told(self) -> list[tuple[str, object]]:
         """The events of policies and members, in their order: type, and what it is about."""
@@ -226,6 +235,66 @@ def test_a_disabled_host_whose_service_flaps_is_told_once_as_lost(service: Servi
     watched.seconds += 11
     watched.look()
     assert [one.type for one in records(service)] == ["at_risk"]
+
+
+def test_what_ended_a_violation_is_known_when_it_has_settled(service: Service) -> None:
+    watched = Watched(service, settle=10_000_000)
+    found = made(service)
+    host = host_of(service, found, "db[1]")
+    for there in (True, False):
+        watched.look()
+        watched.disable(host, there=there)
+    watched.look()
+    watched.seconds += 11
+    watched.look()
+    (record,) = service.store.compliance.page(ViolationFilter(open=False), Page())
+    assert record.ended_by is not None
+    assert (record.ended_by.kind, record.ended_by.actor.user_id) == ("host", "ops")
+
+
+def test_a_neighbour_with_another_owner_is_noticed(watched: Watched) -> None:
+    service = watched.service
+    quiet = {"name": "quiet", "type": "exclusive", "members": ["db"]}
+    found = made(service, {**quiet, "strength": {"preferred": 1}}, count=1)
+    host = host_of(service, found, "db[0]")
+    mine = Consumer(str(UUID(int=7, version=4)), found["ensemble"]["project_id"], "u")
+    there = {host: {"VCPU": 1}}
+    service.store.commit(Changeset((ReplaceAllocations(mine, there, None),)))
+    assert watched.told() == []
+    other = replace(mine, project_id="other")
+    service.store.commit(Changeset((ReplaceAllocations(other, there, ANY_GENERATION),)))
+    assert watched.told() == [("policy.violated", "quiet")]
+
+
+def test_a_reference_to_a_deleted_ensemble_is_noticed(watched: Watched) -> None:
+    service = watched.service
+    one = made(service, name="one", count=1)
+    sides = [["db"], [f"ensemble:{one['ensemble']['id']}"]]
+    made(
+        service,
+        {"name": "far", "type": "separation", "level": "rack", "between": sides},
+        name="other",
+        count=1,
+    )
+    watched.look()
+    for path in (f"/decisions/{one['decision']['id']}", f"/ensembles/{one['ensemble']['id']}"):
+        assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+        watched.look()
+    assert watched.told() == [("policy.violated", "far")]
+
+
+def test_topologies_that_follow_each_other_quickly_keep_nobody_waiting(watched: Watched) -> None:
+    service = watched.service
+    for number in range(3):
+        made(service, APART, name=f"e{number}")
+    watched.look()
+    levels: list[dict[str, tuple[str, ...]]] = [{}, {"power": ("pdu",)}]
+    for number in range(5):
+        empty = Topology.build(levels[number % 2], [], [])
+        service.store.commit(Changeset((PutTopology(empty),)))
+        watched.watch_one()
+    assert len(watched.open()) == 1
+    assert len({one.ensemble_id for one in records(service)}) == 3
 
 
 def test_a_clock_that_is_set_back_ends_nothing_before_it_began(watched: Watched) -> None:

@@ -57,6 +57,7 @@ class World:
         self.monitors = [self.monitor(), self.monitor()]
         self.ensembles: list[str] = []
         self.windows: list[str] = []
+        self.strangers: list[Consumer] = []
         self.numbers = iter(range(1, 10_000))
         self.topology = service.store.snapshot().topology
 
@@ -140,6 +141,19 @@ class World:
     def stranger(self) -> None:
         owner = Consumer(self.uuid(), self.random.choice(["project-a", "p"]), "u")
         self.commit(ReplaceAllocations(owner, {self.host(): {"VCPU": 1}}, None))
+        self.strangers.append(owner)
+
+    def own(self) -> None:
+        """A stranger belongs to another project from now on."""
+        store = self.service.store
+        known = [one for one in self.strangers if store.consumer(one.uuid) is not None]
+        if known:
+            one = self.random.choice(known)
+            found = store.allocations_of_consumer(one.uuid)
+            assert found is not None
+            where = {each.provider: each.amounts for each in found[1]}
+            owner = replace(one, project_id=self.random.choice(["project-a", "p", "q"]))
+            self.commit(ReplaceAllocations(owner, where, ANY_GENERATION))
 
     def trait(self) -> None:
         snapshot = self.service.store.snapshot()
@@ -256,6 +270,7 @@ ACTS: tuple[tuple[int, Callable[[World], None]], ...] = (
     (5, World.move),
     (2, World.delete_server),
     (5, World.stranger),
+    (3, World.own),
     (12, World.trait),
     (3, World.inventory),
     (3, World.racks),

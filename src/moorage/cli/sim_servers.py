@@ -41,8 +41,8 @@ class Move(Command):
     """
 
     examples = """
-        moorage sim move --member db[1] --next-to db[0]
-        moorage sim move --member db[1] --host h3 --ensemble shop
+        moorage sim move --member 'db[1]' --next-to 'db[0]'
+        moorage sim move --member 'db[1]' --host h3 --ensemble shop
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:

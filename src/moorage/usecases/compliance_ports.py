@@ -59,8 +59,8 @@ class ComplianceRecords(Protocol):
     def counts(self) -> Mapping[tuple[str, bool], int]:
         """Type, and whether it is required -> number of open violations of the ledger."""
 
-    def unjudged(self, most: int) -> Sequence[str]:
-        """Ids of ensembles that have changed since they were judged, by creation."""
+    def unjudged(self, most: int) -> Sequence[tuple[str, int]]:
+        """Ensembles that have changed since they were judged, by creation: ids and generations."""
 
     def every_ensemble(self) -> Sequence[str]:
         """Ids of all ensembles, by creation, without the copies that hold places of offers."""

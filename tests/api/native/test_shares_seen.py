@@ -60,6 +60,7 @@ def test_the_owner_sees_where_others_stand_but_not_their_servers(placed: Shop) -
 
 ENSEMBLE_ROUTES: list[RouteCall] = [
     ("GET", "/ensembles/{ensemble}", None),
+    ("GET", "/ensembles/{ensemble}/compliance", None),
     ("GET", "/ensembles/{ensemble}/members", None),
     ("GET", "/ensembles/{ensemble}/members/db[0]", None),
     ("GET", "/ensembles/{ensemble}/members/web[0]", None),

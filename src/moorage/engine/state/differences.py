@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.placement import Occupant
     from moorage.engine.state.columns import ProviderState
     from moorage.engine.state.snapshot import Snapshot
 
@@ -18,7 +19,7 @@ class Differences:
     """The providers and consumers that differ between two snapshots."""
 
     rows: set[int] = field(default_factory=set)
-    """Rows, of either snapshot, where consumers have come or gone."""
+    """Rows, of either snapshot, where consumers have come, gone, or changed owner or tags."""
     consumers: set[str] = field(default_factory=set)
     """Consumers that have come to a provider or left one, or whose booking names another decision.
     """
@@ -35,7 +36,7 @@ def differences(old: Snapshot, new: Snapshot) -> Differences:
         if before is None or after is None or before.form != after.form:
             found.providers.add(row)
         moved = _bookers(before) ^ _bookers(after)
-        if moved:
+        if moved or _occupants(before) != _occupants(after):
             found.rows.add(row)
             found.consumers.update(consumer for consumer, _ in moved)
             found.decisions.update(decision for _, decision in moved if decision is not None)
@@ -59,6 +60,10 @@ def _changed_states(
                 if one is not other:
                     yield row + at, one, other
         row += size
+
+
+def _occupants(state: ProviderState | None) -> set[Occupant]:
+    return set() if state is None else set(state.occupants)
 
 
 def _bookers(state: ProviderState | None) -> set[tuple[str, str | None]]:

@@ -41,7 +41,7 @@ _COUNTS: Final = (
     .group_by(_v.type, _v.required)
 )
 _UNJUDGED: Final = (
-    select(_e.id)
+    select(_e.id, _e.generation)
     .where(text(tables.UNJUDGED), ~OF_AN_OFFER)
     .order_by(_e.number)
     .limit(bindparam("most", type_=Integer))
@@ -100,8 +100,8 @@ class ComplianceStore(EnsembleQueries):
     def counts(self) -> Mapping[tuple[str, bool], int]:
         return {(row.type, bool(row.required)): int(row.number) for row in self._ask(_COUNTS)}
 
-    def unjudged(self, most: int) -> Sequence[str]:
-        return [str(id_) for id_ in self._ask(_UNJUDGED, most=most).scalars()]
+    def unjudged(self, most: int) -> Sequence[tuple[str, int]]:
+        return [(str(row.id), int(row.generation)) for row in self._ask(_UNJUDGED, most=most)]
 
     def every_ensemble(self) -> Sequence[str]:
         return [str(id_) for id_ in self._ask(_EVERY).scalars()]

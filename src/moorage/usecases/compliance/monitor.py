@@ -96,8 +96,23 @@ class _Dependencies:
         rows, others = self._of.pop(ensemble_id, (frozenset(), frozenset()))
         for row in rows:
             self.beside[row].discard(ensemble_id)
+            if not self.beside[row]:
+                del self.beside[row]
         for other in others:
             self.referring[other].discard(ensemble_id)
+            if not self.referring[other]:
+                del self.referring[other]
+
+
+@dataclass(frozen=True, slots=True)
+class _Settling:
+    """A violation that is not found any more and has not ended yet."""
+
+    ensemble: str
+    until: float
+    """By the stopwatch."""
+    ended_by: Cause
+    """What ended it, if it is not found again until then."""
 
 
 @dataclass
@@ -107,6 +122,7 @@ class ComplianceMonitor:
     env: UseCaseEnvironment
     on_missed: Callable[[int], object] = lambda _: None
     """Called with the number of violations that only the sweep found."""
+    at_once: int = AT_ONCE
     _seen: Snapshot | None = None
     _states: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
     """[P] of `_seen`: the severity of the state of each provider's host."""
@@ -118,8 +134,13 @@ class ComplianceMonitor:
     """Ensembles to be judged when nothing else is due, a batch each round."""
     _sweeping: dict[str, _Trigger] = field(default_factory=dict)
     _next_sweep: float = 0.0
-    _settling: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """Violation of a host's cause that is not found any more -> its ensemble, and when it ends."""
+    _settling: dict[str, _Settling] = field(default_factory=dict)
+    """By the id of the violation."""
+    _failed: dict[str, int] = field(default_factory=dict)
+    """Ensembles of which a judgement failed -> generation: their marks wait for the sweep, or until
+    they are written again."""
+    _marked: dict[str, int] = field(default_factory=dict)
+    """Ensembles that are marked -> generation, as they were read last."""
     _read: _Dependencies = field(default_factory=_Dependencies)
 
     def run_round(self) -> bool:
@@ -127,24 +148,24 @@ class ComplianceMonitor:
 
         Raises:
             MoorageError: the ledger is out of reach.
+            Exception: an ensemble could not be judged; all others of the batch were.
         """
-        snapshot = self._look()
+        self._look()
         now = self.env.stopwatch()
-        for id_, (ensemble, until) in list(self._settling.items()):
-            if until <= now:
-                self._settling[id_] = ensemble, 0.0
-                self._due.setdefault(ensemble, _Trigger())
+        for one in self._settling.values():
+            if one.until <= now:
+                self._due.setdefault(one.ensemble, _Trigger())
         if self._due:
-            self._judge(_taken(self._due), snapshot)
+            self._judge(self._taken(self._due))
         elif self._all:
-            self._judge(_taken(self._all), snapshot)
+            self._judge(self._taken(self._all))
         if self._due or self._all:
             return True
         if self._later:
-            self._judge(_taken(self._later), snapshot)
+            self._judge(self._taken(self._later))
             return False
         if self._sweeping or now >= self._next_sweep:
-            self._sweep(snapshot, now)
+            self._sweep(now)
         return False
 
     @property
@@ -154,26 +175,28 @@ class ComplianceMonitor:
 
     # --- what is concerned ----------------------------------------------------------------
 
-    def _look(self) -> Snapshot:
-        """The newest snapshot, after what it changes is noted as due."""
+    def _look(self) -> None:
+        """Look at the newest snapshot, and note what it changes as due."""
         store, old = self.env.store, self._seen
         after = 0 if old is None else old.revision
         # Read first: an ensemble that is written later is found in the next round.
-        unjudged = store.compliance.unjudged(AT_ONCE)
+        self._marked = dict(store.compliance.unjudged(self.at_once + len(self._failed)))
+        unjudged = [one for one, seen in self._marked.items() if self._failed.get(one, -1) != seen]
         snapshot = store.snapshot()
         states = host_states(snapshot).severity
         if old is None:
-            self._all = self._every(CauseKind.FOUND)
+            self._all = self._every(_Trigger())
             self._next_sweep = self.env.stopwatch() + self.env.limits.compliance_sweep / SECOND
         elif snapshot.topology_revision != old.topology_revision:
-            self._all = self._every(CauseKind.TOPOLOGY)
+            # What is left of the one before comes first, so that no churn keeps it waiting.
+            topology = _Trigger(CauseKind.TOPOLOGY, after)
+            self._all = dict.fromkeys(self._all, topology) | self._every(topology)
         if old is not None and snapshot.states is not old.states:
             self._note_changes(old, snapshot)
         if old is not None:
             self._note_hosts(old, snapshot, states)
         self._add(unjudged, _Trigger(CauseKind.ENSEMBLE, after))
         self._seen, self._states = snapshot, states
-        return snapshot
 
     def _add(self, ensembles: Iterable[str], trigger: _Trigger) -> None:
         for one in ensembles:
@@ -183,8 +206,8 @@ class ComplianceMonitor:
                 for other in self._read.referring[one] - self._due.keys():
                     self._due[other] = replace(trigger, kind=CauseKind.REFERENCE)
 
-    def _every(self, kind: CauseKind) -> dict[str, _Trigger]:
-        return dict.fromkeys(self.env.store.compliance.every_ensemble(), _Trigger(kind))
+    def _every(self, trigger: _Trigger) -> dict[str, _Trigger]:
+        return dict.fromkeys(self.env.store.compliance.every_ensemble(), trigger)
 
     def _note_changes(self, old: Snapshot, new: Snapshot) -> None:
         """Note the ensembles of consumers that came or went, and of those who look at them."""
@@ -224,11 +247,15 @@ class ComplianceMonitor:
 
     # --- judging --------------------------------------------------------------------------
 
-    def _sweep(self, snapshot: Snapshot, now: float) -> None:
+    def _sweep(self, now: float) -> None:
         """Judge a batch of all ensembles, and report what only the sweep has found."""
         if not self._sweeping:
-            self._sweeping = self._every(CauseKind.FOUND)
-        missed = self._judge(_taken(self._sweeping), snapshot)
+            self._sweeping = self._every(_Trigger())
+            self._failed.clear()
+        batch = self._taken(self._sweeping)
+        if not self._sweeping:
+            self._next_sweep = now + self.env.limits.compliance_sweep / SECOND
+        missed = self._judge(batch)
         if missed:
             _log.error(
                 "compliance: the sweep found %d violations begun or ended that no change had"
@@ -236,10 +263,13 @@ class ComplianceMonitor:
                 missed,
             )
             self.on_missed(missed)
-        if not self._sweeping:
-            self._next_sweep = now + self.env.limits.compliance_sweep / SECOND
 
-    def _judge(self, due: dict[str, _Trigger], snapshot: Snapshot) -> int:
+    def _taken(self, queue: dict[str, _Trigger]) -> dict[str, _Trigger]:
+        """The first of a queue, taken out of it."""
+        some = list(islice(queue, self.at_once))
+        return {one: queue.pop(one) for one in some}
+
+    def _judge(self, due: dict[str, _Trigger]) -> int:
         """Judge ensembles and write what has changed; return the number of changed violations.
 
         What another process has changed meanwhile is due again. One that cannot be judged keeps no
@@ -250,7 +280,7 @@ class ComplianceMonitor:
             Exception: a judgement failed, after all others were made.
         """
         try:
-            return self._write(due, snapshot)
+            return self._write(due)
         except (ConcurrentUpdate, NotFound):
             if len(due) == 1:
                 self._later.update(due)
@@ -260,22 +290,26 @@ class ComplianceMonitor:
             raise
         except Exception:
             if len(due) == 1:
+                self._failed |= {one: self._marked.get(one, -1) for one in due}
                 raise
         number = 0
         failures: list[Exception] = []
         for one, cause in due.items():
             try:
-                number += self._judge({one: cause}, snapshot)
+                number += self._judge({one: cause})
             except Exception as error:  # noqa: BLE001 - one that fails must not keep others waiting
                 failures.append(error)
         if failures:
             raise failures[0]
         return number
 
-    def _write(self, due: dict[str, _Trigger], snapshot: Snapshot) -> int:
+    def _write(self, due: dict[str, _Trigger]) -> int:
         store = self.env.store
-        stored = store.compliance.open_of(due)
         found = store.compliance.ensembles_by_id(due)
+        stored = store.compliance.open_of(due)
+        # Read last: a judgement of an older ensemble does not pass its commit, and what has moved
+        # since the last look is judged again.
+        snapshot = store.snapshot()
         changes: list[Change] = []
         number = 0
         for written in found:
@@ -319,7 +353,7 @@ class ComplianceMonitor:
                 better = old.type == MemberCondition.LOST != new.type
                 if not better:
                     self._settling.pop(old.id, None)
-                elif not self._is_over(ensemble, old):
+                elif not self._over(ensemble, old, old.cause):
                     new = replace(new, type=old.type)
                 kept = replace(
                     old,
@@ -327,12 +361,15 @@ class ComplianceMonitor:
                     amount=new.amount,
                     members=new.members,
                     required=new.required,
+                    text=new.text,
                 )
+                if old.policy is None:  # of a host: it may be out of service for another reason
+                    cause_now = replace(old.cause, hosts=new.cause.hosts, reason=new.cause.reason)
+                    kept = replace(kept, cause=cause_now)
                 if kept != old:
                     worse = new.type != old.type and new.type == MemberCondition.LOST
-                    yield PutViolation(replace(kept, text=new.text), old.generation, worse=worse)
-            elif self._is_over(ensemble, old):
-                ended_by = replace(cause, actor=actor)
+                    yield PutViolation(kept, old.generation, worse=worse)
+            elif ended_by := self._over(ensemble, old, replace(cause, actor=actor)):
                 ended = replace(old, until=max(now, old.since), ended_by=ended_by)
                 yield PutViolation(ended, old.generation)
         for new in present.values():
@@ -345,42 +382,37 @@ class ComplianceMonitor:
     ) -> Actor:
         """Who did what an ensemble is judged for."""
         store = self.env.store
-        if trigger.kind is CauseKind.ENSEMBLE:
-            return written.actor
         if trigger.kind is CauseKind.TOPOLOGY:
             return store.compliance.topology_actor()
+        if trigger.kind is CauseKind.ENSEMBLE or written.unjudged:
+            return written.actor
         if trigger.kind is CauseKind.FOUND:
             return UNKNOWN
         rows = {*found.hosts.values(), *found.neighbours}
         return store.last_actor([snapshot.uuids[row] for row in rows], trigger.after) or UNKNOWN
 
-    def _is_over(self, ensemble: Ensemble, old: Violation) -> bool:
-        """Whether a violation that is not found any more, or is less severe, has ended as it was.
+    def _over(self, ensemble: Ensemble, old: Violation, ended_by: Cause) -> Cause | None:
+        """What ended a violation that is not found any more or is less severe; None: not yet.
 
-        One that a host began has only after a while, so that a host that flaps makes one event and
-        not one each time.
+        One that a host may have begun ends only after a while, so that a host that flaps makes one
+        event and not one each time.
         """
         settle = self.env.limits.compliance_settle / SECOND
-        if old.cause.kind is not CauseKind.HOST or not settle:
-            return True
+        by_host = old.policy is None or old.cause.kind in {CauseKind.HOST, CauseKind.FOUND}
+        if not by_host or not settle:
+            return ended_by
         now = self.env.stopwatch()
-        _, until = self._settling.setdefault(old.id, (ensemble.id, now + settle))
-        if until > now:
-            return False
-        self._settling.pop(old.id, None)
-        return True
+        known = self._settling.setdefault(old.id, _Settling(ensemble.id, now + settle, ended_by))
+        if known.until > now:
+            return None
+        del self._settling[old.id]
+        return known.ended_by
 
     def _forget_settling(self, ensemble_id: str, stored: Collection[str]) -> None:
         """Forget those that another process has ended."""
-        for id_, (ensemble, _) in list(self._settling.items()):
-            if ensemble == ensemble_id and id_ not in stored:
+        for id_, one in list(self._settling.items()):
+            if one.ensemble == ensemble_id and id_ not in stored:
                 del self._settling[id_]
-
-
-def _taken(queue: dict[str, _Trigger]) -> dict[str, _Trigger]:
-    """The first of a queue, taken out of it."""
-    some = list(islice(queue, AT_ONCE))
-    return {one: queue.pop(one) for one in some}
 
 
 def _book(

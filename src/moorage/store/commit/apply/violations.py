@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, delete, false, select, update
+from sqlalchemy import bindparam, delete, false, select, true, update
 
 from moorage.domain.errors import ConcurrentUpdate, NotFound
 from moorage.store.commit.apply.kinds import OF, Kind, write
@@ -25,6 +25,12 @@ _JUDGED: Final = (
     update(tables.ensembles)
     .where(_e.id == OF, _e.generation == bindparam("seen"))
     .values(unjudged=false())
+)
+_PROJECT: Final = select(_e.project_id).where(_e.id == OF)
+_REFERRING: Final = (
+    update(tables.ensembles)
+    .where(_e.project_id == OF, _e.body.like(bindparam("named")))
+    .values(unjudged=true())
 )
 _GONE: Final = delete(tables.violations).where(_v.ensemble_id == OF)
 
@@ -65,5 +71,11 @@ def mark_judged(batch: Batch, change: MarkJudged) -> None:
 
 
 def drop_violations(batch: Batch, ensemble_id: str) -> None:
-    """Delete the violations of an ensemble that is deleted."""
-    batch.connection.do(_GONE, {"of": ensemble_id})
+    """Delete the violations of an ensemble that is deleted; those that refer to it are unjudged.
+
+    Only ensembles of its project may. One whose description has its id otherwise is judged in vain.
+    """
+    connection = batch.connection
+    connection.do(_GONE, {"of": ensemble_id})
+    for project in connection.scalars(_PROJECT, {"of": ensemble_id}).all():
+        connection.do(_REFERRING, {"of": project, "named": f"%{ensemble_id}%"})
