@@ -272,10 +272,28 @@ def memory(supervisor: int) -> dict[str, int]:
     return found
 
 
+def ready(port: int) -> Client:
+    """A client of the service, once all parts of that are usable.
+
+    Raises:
+        SystemExit: it is not within a minute.
+    """
+    client, deadline = Client(port), time.time() + 60
+    while True:
+        try:
+            client.call("GET", "/readyz")
+        except SystemExit:
+            if time.time() > deadline:
+                raise
+            time.sleep(0.5)
+        else:
+            return client
+
+
 def writes_alone(database: str, hosts: int, seconds: float, source: str | None) -> list[float]:
     """The milliseconds of writes while nothing else happens."""
     with serving(source, "--database", database) as (_, port):
-        Client(port).call("GET", "/readyz")
+        ready(port)
         with Writers(port, hosts, 200) as writers:
             time.sleep(5)
             began = time.time()
@@ -286,14 +304,7 @@ def writes_alone(database: str, hosts: int, seconds: float, source: str | None) 
 def measure(database: str, hosts: int, seconds: float) -> None:
     """All that is measured of this version."""
     with serving(None, "--database", database) as (supervisor, port):
-        client = Client(port)
-        deadline = time.time() + 60
-        while time.time() < deadline:
-            try:
-                client.call("GET", "/readyz")
-                break
-            except SystemExit:
-                time.sleep(0.5)
+        client = ready(port)
         time.sleep(30)  # the judgement of everything at the start
         print(f"memory, MB: {memory(supervisor)}", flush=True)
         told, choose = Told(port), random.Random(2)

@@ -395,3 +395,16 @@ def test_a_name_means_the_ensemble_with_places(sim: Any, tmp_path: Path) -> None
     assert sim.body("ensemble", "show", name)["ensemble"]["id"] == second
     for each in (first, second):
         assert sim("ensemble", "delete", each).status == 0
+
+
+@pytest.mark.parametrize(
+    ("in_service", "told"),
+    [
+        (2, "lose any 1 rack: no role keeps a member: each is in one rack"),
+        (0, "lose any 1 rack: db keeps 0 of 2 NONE LEFT"),
+    ],
+)
+def test_survivability_says_why_no_member_is_kept(in_service: int, told: str) -> None:
+    role = {"role": "db", "total": 2, "in_service": in_service, "keeps": 0, "needed": 1}
+    level = {"level": "rack", "lose": 1, "roles": [{**role, "ok": False}]}
+    assert survived({"survivability": [level]}) == told

@@ -190,7 +190,8 @@ def survived(body: Mapping[str, Any]) -> str:
 
 
 def _kept(level: str, roles: Sequence[Mapping[str, Any]]) -> str:
-    if not any(role["keeps"] for role in roles):
+    whole = all(role.get("in_service", role["total"]) == role["total"] for role in roles)
+    if whole and not any(role["keeps"] for role in roles):
         return f"no role keeps a member: each is in one {level}"
     return ", ".join(
         f"{role['role']} keeps {role['keeps']} of {role['total']} {_judged(role)}" for role in roles

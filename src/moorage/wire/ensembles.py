@@ -333,6 +333,8 @@ class Loss(Struct, frozen=True):
 
     role: str
     total: int
+    in_service: int
+    """Of the total, those whose hosts are in service."""
     keeps: int
     needed: int
     ok: bool

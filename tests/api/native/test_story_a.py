@@ -159,7 +159,7 @@ def test_the_shop_survives_a_rack(service: Service, held: dict[str, Any]) -> Non
     path = f"/ensembles/{held['ensemble']['id']}/survivability"
     found = {one["level"]: one["roles"] for one in service.call("GET", path).json["survivability"]}
     db = next(one for one in found["rack"] if one["role"] == "db")
-    assert db == {"role": "db", "total": 3, "keeps": 2, "needed": 2, "ok": True}
+    assert db == {"role": "db", "total": 3, "in_service": 3, "keeps": 2, "needed": 2, "ok": True}
     web = next(one for one in found["host"] if one["role"] == "web")
     assert web["keeps"] == 2
 

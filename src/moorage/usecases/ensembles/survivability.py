@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoleLoss:
-    """The worst case for a role: of `total` placed members `keeps` are left in service.
+    """The worst case for a role: of `total` placed members `in_service` are, and `keeps` left so.
 
     `needed` is the number that must be up (`Role.min_available`), or that a `survive` policy
     requires at that level if that is more; 1 without either.
@@ -35,6 +35,7 @@ class RoleLoss:
 
     role: str
     total: int
+    in_service: int
     keeps: int
     needed: int
 
@@ -94,7 +95,7 @@ def _losses(
         keeps = len(rows) - max(counts.values(), default=0)
         if placed[role.name]:
             needed = _needed(ensemble, role.name, level)
-            found.append(RoleLoss(role.name, placed[role.name], keeps, needed))
+            found.append(RoleLoss(role.name, placed[role.name], len(rows), keeps, needed))
     return tuple(found)
 
 
