@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from moorage.cli.ensemble import survived
+
 pytestmark = pytest.mark.process
 
 WEB = """\
