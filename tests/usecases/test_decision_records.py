@@ -11,6 +11,9 @@ import pytest
 from moorage.cli.sim_instance import solved
 from moorage.domain.decision_records import places_digest
 from moorage.domain.member_names import MemberName
+from moorage.solver.cpsat import CpSat
+from moorage.solver.greedy import Greedy
+from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.shared.instances import MOST_BYTES, MOST_DECIDED
 
@@ -109,6 +112,15 @@ def test_a_replay_finds_the_same_places(service: Service) -> None:
 
 
 @pytest.mark.parametrize("service", [9, MOST_DECIDED + 1], indirect=True)
+def test_a_replay_takes_the_number_of_the_planner_that_searched(service: Service) -> None:
+    solver = Portfolio(CpSat(), Greedy(scatter=2))
+    service.env = replace(service.env, solver=solver)
+    told = record(service, decided(service)["id"], instance="true")
+    assert told["scatter"] == 2
+    found, places = solved(json.dumps(told["instance"]), "5s", told["solve"]["seed"], 2)
+    assert (str(found.verdict), places) == ("feasible", told["places"])
+
+
 def test_the_problem_of_a_small_fleet_is_kept_whatever_changes(service: Service) -> None:
     decision = decided(service)["id"]
     decided(service, name="other")

@@ -58,7 +58,9 @@ class Replay(Command):
             Path(args.save).write_bytes(saved.kept())
         recorded = saved.record
         seed = args.seed if args.seed is not None else recorded.solve.seed if recorded else 0
-        outcome, places = solved(saved.instance, args.time_limit, seed)
+        told = None if recorded is None else recorded.scatter
+        scatter = told if isinstance(told, int) else None
+        outcome, places = solved(saved.instance, args.time_limit, seed, scatter)
         found = str(outcome.verdict)
         same = saved.verdict is None or found == saved.verdict
         said = f"{found} by {outcome.solver} in {outcome.wall_ms:.0f} ms"
@@ -174,10 +176,12 @@ def _compared(recorded: DecisionRecord, places: str | None, outcome: Outcome) ->
     return _Compared(same=False, same_places=False, said=said)
 
 
-def solved(instance: str, time_limit: str, seed: int) -> tuple[Outcome, str | None]:
+def solved(
+    instance: str, time_limit: str, seed: int, scatter: int | None = None
+) -> tuple[Outcome, str | None]:
     """The answer, checked by the policies' own `violations` if the instance has policies.
 
-    Then also the digest of its places.
+    Then also the digest of its places. For `scatter` see `Greedy`.
     """
     from moorage.domain.decision_records import places_digest
     from moorage.domain.period import parse_duration
@@ -186,10 +190,11 @@ def solved(instance: str, time_limit: str, seed: int) -> tuple[Outcome, str | No
     from moorage.engine.joint.proved_solve import solve
     from moorage.engine.joint.verify import placed_members, verify
     from moorage.solver.cpsat import CpSat
+    from moorage.solver.greedy import Greedy
     from moorage.solver.portfolio import Portfolio
 
     limit = parse_duration(time_limit)
-    solver = Portfolio(exact=CpSat())
+    solver = Portfolio(exact=CpSat(), greedy=Greedy(scatter=scatter))
     if kind_of(instance) != "request":
         return solver.solve(loads(instance), time_limit=limit, seed=seed), None
     built = loads_request(instance)

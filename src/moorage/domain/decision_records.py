@@ -36,6 +36,8 @@ class DecisionRecord:
     """Reason id -> hosts that it rejects for some role."""
     placed: int = 0
     """Members that were placed; others stayed where they were."""
+    scatter: int | None = None
+    """The number of the planner that searched, by which hosts of equal cost differ for it."""
     places: str = ""
     """The `places_digest` of all members."""
     instance: str = ""

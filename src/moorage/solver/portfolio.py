@@ -55,30 +55,32 @@ class Portfolio:
             left = min(left, time_limit // self.improving)
         placed = quick.verdict is Verdict.FEASIBLE
         if quick.proven or left <= 0 or (placed and _listed(problem) > MOST_LISTED):
-            return _ended(quick, started)
+            return self._ended(quick, started)
         try:
             exact = self.exact.solve(problem, time_limit=left, seed=seed)
         except NoAnswer:
             # What a process does not answer in its time is as unknown as what it cannot decide.
-            return _ended(quick, started, SolveEnd.BUSY)
+            return self._ended(quick, started, SolveEnd.BUSY)
         except Busy:
             # A valid answer that might be improved is better than none; its bound says so.
             if quick.verdict is not Verdict.FEASIBLE:
                 raise
-            return _ended(quick, started, SolveEnd.BUSY)
-        return _ended(better(quick, exact), started)
+            return self._ended(quick, started, SolveEnd.BUSY)
+        return self._ended(better(quick, exact), started)
+
+    def _ended(
+        self, found: Outcome, started: float, otherwise: SolveEnd = SolveEnd.TIME_LIMIT
+    ) -> Outcome:
+        """The outcome with its time, and why the search ended if nothing is proved."""
+        ended = SolveEnd.PROVED if found.proven else otherwise
+        wall_ms, scatter = _since(started), self.greedy.scatter
+        return replace(found, ended=ended, wall_ms=wall_ms, scatter=scatter)
 
 
 def _listed(problem: Problem) -> int:
     """How many members the primitives list together."""
     lists = ((one.members, getattr(one, "others", ())) for one in problem.primitives)
     return sum(len(members) + len(others) for members, others in lists)
-
-
-def _ended(found: Outcome, started: float, otherwise: SolveEnd = SolveEnd.TIME_LIMIT) -> Outcome:
-    """The outcome with its time, and why the search ended if nothing is proved."""
-    ended = SolveEnd.PROVED if found.proven else otherwise
-    return replace(found, ended=ended, wall_ms=_since(started))
 
 
 def _since(started: float) -> float:

@@ -68,6 +68,8 @@ class DecisionRecord(Struct, frozen=True):
     """Whether enough is kept to solve it again."""
     places: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """A digest of every member's host: equal for equal placements."""
+    scatter: Annotated[int | UnsetType | None, FOR_OPERATORS] = UNSET
+    """The number of the planner that searched: among hosts of equal cost each has its own order."""
     displaced: Annotated[int | UnsetType, FOR_OPERATORS] = UNSET
     """Servers of others that end early for it."""
     instance: Annotated[dict[str, Any] | UnsetType, FOR_OPERATORS] = UNSET

@@ -68,6 +68,7 @@ def show(call: Call) -> Reply:
         met=decision.policies,
         replayable=record is not None and bool(record.instance),
         places=record and record.places,
+        scatter=record and record.scatter,
         displaced=record and record.displaced,
         instance=UNSET if instance is None else instance,
         links=[

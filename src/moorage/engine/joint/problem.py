@@ -148,6 +148,8 @@ class Outcome:
     bound: int = 0
     wall_ms: float = 0.0
     ended: SolveEnd = SolveEnd.TIME_LIMIT
+    scatter: int | None = None
+    """The number of the process that searched beside others; the same answer takes the same one."""
 
     @property
     def proven(self) -> bool:

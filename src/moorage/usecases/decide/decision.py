@@ -138,6 +138,7 @@ def decision_record(
         considered=built.considered,
         rejected=built.rejected,
         placed=len(decision.places) - len(built.request.fixed),
+        scatter=found.outcome.scatter,
         places=places_digest(found.hosts),
         instance=decided_instance(built),
     )
