@@ -34,6 +34,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from benchmarks.service import serving
+
 from moorage.domain.changes import Changeset, PutEnsemble, PutTopology, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_statement
@@ -46,10 +48,6 @@ from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import open_store
 from moorage.testing.ledger_copy import OPERATOR
 from moorage.usecases.ledger.fleet_loading import load_fleet
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from service import serving  # type: ignore[import-not-found]
 
 HEADERS = {
     "X-Auth-Token": "admin",

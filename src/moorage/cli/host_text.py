@@ -25,11 +25,13 @@ def closed_for(one: Mapping[str, Any]) -> str:
         reason = f" ({one['reason']})" if one["reason"] else ""
         word = "closed" if one["why"] == "operator" else one["why"]
         return f"{word}{by}{since}{reason}"
-    plan = f"{one['kind']}: {one['reason']}" if one["reason"] else str(one["kind"])
+    # An answer about members does not say which window it is.
+    plan = ": ".join(part for part in (one["kind"], one["reason"]) if part)
+    named = f" ({plan})" if plan else ""
     end = "" if one["end"] is None else f" until {minute(one['end'])}"
     if one["why"] == "away":
-        return f"away{end} ({plan})"
-    return f"away from {minute(one['start'])}{end} ({plan})"
+        return f"away{end}{named}"
+    return f"away from {minute(one['start'])}{end}{named}"
 
 
 def why(host: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.host_states import HostState
@@ -28,6 +29,7 @@ def violations_of(
     snapshot: Snapshot, ensemble: Ensemble, found: Judgement, cause: Cause
 ) -> Iterator[Violation]:
     """What was found as records without id and time: one for each policy and member."""
+    new = partial(Violation, id="", ensemble_id=ensemble.id, ensemble=ensemble.name, since=0)
     servers = {one.name: one.server_id for one in ensemble.members}
     by_policy: dict[str, list[PolicyViolation]] = {}
     for one in found.violations:
@@ -37,10 +39,9 @@ def violations_of(
     if cause.kind is CauseKind.HOST:
         cause = _of_hosts(snapshot, found, cause, off)
     for name, some in by_policy.items():
-        yield _record(
-            ensemble,
-            ensemble.project_id,
-            cause,
+        yield new(
+            project_id=ensemble.project_id,
+            cause=cause,
             policy=name,
             type=types[name],
             required=some[0].required,
@@ -51,10 +52,9 @@ def violations_of(
     for member in off:
         server = servers[member]
         lost = found.out_of_service[member] is HostState.DOWN
-        yield _record(
-            ensemble,
-            ensemble.project_of(member.role),
-            _of_hosts(snapshot, found, cause, (member,)),
+        yield new(
+            project_id=ensemble.project_of(member.role),
+            cause=_of_hosts(snapshot, found, replace(cause, kind=CauseKind.HOST), (member,)),
             policy=None,
             type=(MemberCondition.LOST if lost else MemberCondition.AT_RISK).value,
             required=True,
@@ -80,18 +80,6 @@ def _of_hosts(
     )
     return replace(
         cause, hosts=tuple(snapshot.names[row] for row in hosts), reason=", ".join(reasons)
-    )
-
-
-def _record(ensemble: Ensemble, project_id: str, cause: Cause, **fields: object) -> Violation:
-    return Violation(
-        id="",
-        ensemble_id=ensemble.id,
-        ensemble=ensemble.name,
-        project_id=project_id,
-        since=0,
-        cause=cause,
-        **fields,  # type: ignore[arg-type]
     )
 
 
