@@ -8,9 +8,9 @@ from moorage.cli.host_text import closed_for
 @pytest.mark.parametrize(
     ("kind", "reason", "told"),
     [
-        ("maintenance", "firmware", "away until 2026-12-07 07:00 (maintenance: firmware)"),
-        ("maintenance", "", "away until 2026-12-07 07:00 (maintenance)"),
-        (None, "", "away until 2026-12-07 07:00"),
+        ("maintenance", "firmware", "away until 2026-12-07T07:00Z (maintenance: firmware)"),
+        ("maintenance", "", "away until 2026-12-07T07:00Z (maintenance)"),
+        (None, "", "away until 2026-12-07T07:00Z"),
     ],
 )
 def test_an_absence_is_told_as_far_as_it_is_known(kind: str | None, reason: str, told: str) -> None:

@@ -18,7 +18,7 @@ def state_and_why(state: str, reasons: str) -> str:
 
 
 def closed_for(one: Mapping[str, Any]) -> str:
-    """A reason in words: `disabled`, `away until 2026-12-07 07:00 (maintenance: new firmware)`."""
+    """A reason in words: `disabled`, `away until 2026-12-07T07:00Z (maintenance: new firmware)`."""
     if one["why"] not in {"away", "planned"}:
         by = f" by {one['user_id']}" if one.get("user_id") else ""
         since = "" if one["start"] is None else f" since {minute(one['start'])}"
