@@ -27,8 +27,11 @@ policies: [{{name: apart, type: anti-affinity, members: [web]}}]
 
 @pytest.fixture(scope="module")
 def sim(state: Path) -> Cli:
-    """One of its own: in the shared one a second server once had no room beside the first."""
-    return started(state, "standing")
+    """One of its own, without the rack that neighbours fill: a server is put beside the first."""
+    sim = started(state, "standing")
+    for host in ("h7", "h8", "h9"):
+        assert sim("host", "close", host, "--reason", "full").status == 0
+    return sim
 
 
 @pytest.fixture
