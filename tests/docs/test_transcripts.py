@@ -3,6 +3,7 @@
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,8 +188,7 @@ def shell_in(directory: Path) -> Iterator[Shell]:
     mark = uuid.uuid4().hex
     home = directory / ".home"
     home.mkdir()
-    for name in (ROOT / "examples").glob("*"):
-        (directory / name.name).symlink_to(name)
+    shutil.copytree(ROOT / "examples", directory, dirs_exist_ok=True)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "MOORAGE_"))}
     environment = kept | {
         MARK: mark,
@@ -232,7 +232,6 @@ def test_transcripts_show_what_happens(path: Path, tmp_path: Path) -> None:
         return
     with shell_in(tmp_path) as shell:
         for name, content in page.files.items():
-            (tmp_path / name).unlink(missing_ok=True)  # an example is a link to the repository's
             (tmp_path / name).write_text(content, encoding="utf-8")
         for step in page.steps:
             status, actual = shell.run(step.command)
@@ -288,6 +287,13 @@ def test_the_shell_keeps_state_and_reports_status(tmp_path: Path) -> None:
         assert shell.run("echo $X; echo oops >&2") == (0, ["1", "oops"])
         assert shell.run("printf 'no newline'") == (0, ["no newline"])
         assert shell.run("cat; false") == (1, [])
+
+
+def test_a_page_cannot_change_the_examples(tmp_path: Path) -> None:
+    kept = (ROOT / "examples" / "racks.yaml").read_bytes()
+    with shell_in(tmp_path) as shell:
+        assert shell.run("test -s racks.yaml && echo overwritten > racks.yaml") == (0, [])
+    assert (ROOT / "examples" / "racks.yaml").read_bytes() == kept
 
 
 def test_leftovers_are_found_and_ended(tmp_path: Path) -> None:
