@@ -33,7 +33,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -269,6 +269,9 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	$(COMPILE) --output-file requirements/drop-in.txt --extra server --extra solver --extra keystone --extra postgres --extra mariadb pyproject.toml requirements/drop-in.in
 	$(COMPILE) --output-file requirements/http-servers.txt requirements/http-servers.in
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
+
+lock-web:  ## renew the libraries of the web page by requirements/web.in; needs npm
+	.ci/lock-web
 
 changelog: install  ## show what the fragments in changelog.d/ make of the next release
 	$(BIN)/towncrier build --draft

@@ -1,0 +1,279 @@
+// The map of a fleet on a canvas. Each host is one texel of an off-screen picture, which is scaled when one zooms; what
+// stands in a cell is drawn only for the hosts that can be seen, once their cells are large enough.
+
+import {html, useEffect, useMemo, useRef, useState} from "./page.js";
+import {cellOf, hit, layout, step} from "./fleet_layout.js";
+
+export const FLAG = {closed: 1, down: 2, away: 4, over: 8, violation: 16, filtered: 32, held: 64, exclusive: 128};
+const NONE = 255;
+const DETAIL = 14;
+const NAMES = 58;
+const FRAMES = 3;
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+
+/** Colours of fills 0 to 100 %, between the two ends of one hue, and of what is special. */
+function palette() {
+  const [from, to] = [rgb(css("--ramp-0")), rgb(css("--ramp-1"))];
+  const mix = (share) => from.map((part, index) => Math.round(part + (to[index] - part) * share));
+  return {
+    ramp: Array.from({length: 101}, (_, percent) => mix(percent / 100)),
+    none: rgb(css("--free")), ground: rgb(css("--card")), text: css("--text"), soft: css("--soft"), line: css("--line"),
+    mark: css("--mark"), bad: css("--bad"), strong: css("--strong"), card: css("--card"),
+  };
+}
+
+/** A column of bytes from its base64. */
+export const bytes = (text) => (text ? Uint8Array.from(atob(text), (one) => one.charCodeAt(0)) : null);
+/** A column of 16-bit numbers, little endian. */
+export const words = (text) => new Uint16Array(bytes(text).buffer);
+
+/** The picture: one texel per host. By how many of a flavor still fit, if `fits`, else by fill. */
+function texture(plan, map, colours) {
+  const canvas = document.createElement("canvas");
+  canvas.width = plan.width;
+  canvas.height = plan.height;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(plan.width, plan.height);
+  const {data} = image;
+  const most = map.fits ? Math.max(1, ...sample(map.fits)) : 1;
+  for (const block of plan.blocks) {
+    for (let within = 0; within < block.count; within += 1) {
+      const host = block.first + within;
+      const at = 4 * ((block.y + Math.floor(within / block.columns)) * plan.width + block.x + (within % block.columns));
+      const flags = map.flags[host];
+      let colour = colours.none;
+      if (map.fits) colour = map.fits[host] ? colours.ramp[Math.round(100 * Math.min(1, map.fits[host] / most))] : colours.none;
+      else if (map.fill[host] !== NONE) colour = colours.ramp[Math.min(100, map.fill[host])];
+      const faded = flags & FLAG.filtered;
+      for (let part = 0; part < 3; part += 1) data[at + part] = faded ? Math.round(colour[part] * 0.12 + colours.ground[part] * 0.88) : colour[part];
+      data[at + 3] = 255;
+    }
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** Enough of a column to know its largest values, without spreading 100,000 arguments. */
+function sample(column) {
+  const found = [1];
+  for (const one of column) if (one > found[0]) found[0] = one;
+  return found;
+}
+
+/** Marks of state, by shape as well as by colour, in a cell of the given size. */
+function mark(context, flags, x, y, size, colours) {
+  context.lineWidth = Math.max(1, size / 10);
+  if (flags & FLAG.away) {
+    context.strokeStyle = colours.soft;
+    context.beginPath();
+    for (let offset = 0.25; offset < 2; offset += 0.5) {
+      context.moveTo(x + Math.max(0, offset - 1) * size, y + Math.min(1, offset) * size);
+      context.lineTo(x + Math.min(1, offset) * size, y + Math.max(0, offset - 1) * size);
+    }
+    context.stroke();
+  }
+  if (flags & (FLAG.closed | FLAG.down)) {
+    context.strokeStyle = flags & FLAG.down ? colours.bad : colours.text;
+    context.beginPath();
+    context.moveTo(x + size * 0.2, y + size * 0.2);
+    context.lineTo(x + size * 0.8, y + size * 0.8);
+    if (flags & FLAG.down) {
+      context.moveTo(x + size * 0.8, y + size * 0.2);
+      context.lineTo(x + size * 0.2, y + size * 0.8);
+    }
+    context.stroke();
+  }
+  if (flags & (FLAG.over | FLAG.violation)) {
+    context.strokeStyle = flags & FLAG.over ? colours.mark : colours.bad;
+    context.lineWidth = Math.max(1.5, size / 7);
+    context.strokeRect(x + context.lineWidth / 2, y + context.lineWidth / 2, size - context.lineWidth, size - context.lineWidth);
+  }
+}
+
+/**
+ * The map. `map`: decoded columns `{blocks, parents, names, fill, flags, fits}`; `chosen`: index of a host or null;
+ * `describe(host)`: the text under the pointer; `onOpen(host)`.
+ */
+export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) {
+  const canvas = useRef(null);
+  const view = useRef({scale: 0, x: 0, y: 0});
+  const [under, point] = useState(null);
+  const [cursor, move] = useState(null);
+  const [scheme, see] = useState(0);
+  const [extent, resize] = useState(0);
+  const plan = useMemo(() => layout(map.blocks, map.parents), [map.shape]);
+  const colours = useMemo(palette, [scheme]);
+  const picture = useMemo(() => texture(plan, map, colours), [plan, map, colours]);
+
+  useEffect(() => {
+    const media = matchMedia("(prefers-color-scheme: dark)");
+    const changed = () => see((old) => old + 1);
+    media.addEventListener("change", changed);
+    const watch = new ResizeObserver(() => resize((old) => old + 1));
+    watch.observe(canvas.current);
+    return () => {
+      media.removeEventListener("change", changed);
+      watch.disconnect();
+    };
+  }, []);
+
+  const fit = () => {
+    const {clientWidth, clientHeight} = canvas.current;
+    const scale = Math.min(clientWidth / plan.width, clientHeight / plan.height, 90);
+    view.current = {scale, x: (clientWidth - scale * plan.width) / 2, y: Math.max(0, Math.min(8, clientHeight - scale * plan.height))};
+  };
+
+  const draw = () => {
+    const own = canvas.current;
+    if (!own || !own.clientWidth) return;
+    const ratio = devicePixelRatio || 1;
+    const [wide, high] = [own.clientWidth, own.clientHeight];
+    if (own.width !== Math.round(wide * ratio) || own.height !== Math.round(high * ratio)) {
+      own.width = Math.round(wide * ratio);
+      own.height = Math.round(high * ratio);
+    }
+    if (!view.current.scale) fit();
+    const {scale, x: left, y: top} = view.current;
+    const context = own.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, wide, high);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(picture, left, top, scale * plan.width, scale * plan.height);
+    for (const band of plan.bands) {
+      if (top + band.end * scale < 0 || top + band.y * scale > high) continue;
+      context.fillStyle = colours.text;
+      context.font = `600 ${Math.max(11, Math.min(16, scale * 1.4))}px system-ui`;
+      context.textBaseline = "bottom";
+      context.fillText(band.name, Math.max(4, left), top + (band.y + 1.6) * scale + 2, wide - 8);
+      if (scale < FRAMES) continue;
+      for (const shelf of band.shelves) {
+        if (top + (shelf.y + shelf.height) * scale < 0 || top + shelf.y * scale > high) continue;
+        for (const block of shelf.blocks) drawBlock(context, block, wide, high);
+      }
+    }
+    for (const [host, colour] of [[cursor, colours.text], [chosen, colours.mark]]) {
+      const cell = host === null || host === undefined ? null : cellOf(plan, host);
+      if (!cell) continue;
+      context.strokeStyle = colour;
+      context.lineWidth = 2.5;
+      context.strokeRect(left + cell.x * scale - 1.5, top + cell.y * scale - 1.5, scale + 3, scale + 3);
+    }
+  };
+
+  const drawBlock = (context, block, wide, high) => {
+    const {scale, x: left, y: top} = view.current;
+    const [x, y] = [left + block.x * scale, top + block.y * scale];
+    if (x > wide || x + block.columns * scale < 0) return;
+    context.strokeStyle = colours.line;
+    context.lineWidth = 1;
+    context.strokeRect(x - 1, y - 1, block.columns * scale + 2, block.rows * scale + 2);
+    if (scale >= 8 || block.columns * scale > 40) {
+      context.fillStyle = colours.soft;
+      context.font = `${Math.max(10, Math.min(13, scale * 0.8))}px system-ui`;
+      context.textBaseline = "bottom";
+      context.fillText(describeBlock(block, block.columns * scale), x, y - 2, block.columns * scale);
+    }
+    for (let within = 0; within < block.count; within += 1) {
+      const [cx, cy] = [x + (within % block.columns) * scale, y + Math.floor(within / block.columns) * scale];
+      if (cy > high || cy + scale < 0 || cx > wide || cx + scale < 0) continue;
+      const host = block.first + within;
+      const flags = map.flags[host];
+      if (scale >= 5 && flags & 31) mark(context, flags, cx, cy, scale, colours);
+      if (scale < DETAIL) continue;
+      context.strokeStyle = colours.card;
+      context.lineWidth = 1;
+      context.strokeRect(cx + 0.5, cy + 0.5, scale - 1, scale - 1);
+      if (scale < NAMES) continue;
+      context.fillStyle = map.fits || map.fill[host] > 55 && map.fill[host] !== NONE ? colours.card : colours.text;
+      context.font = "12px system-ui";
+      context.textBaseline = "top";
+      context.fillText(map.names[host], cx + 5, cy + 5, scale - 10);
+      context.fillText(map.fits ? `fits ${map.fits[host]}` : map.fill[host] === NONE ? "none" : `${map.fill[host]} %`, cx + 5, cy + 20, scale - 10);
+    }
+  };
+
+  useEffect(() => {
+    view.current.scale = 0;
+  }, [plan]);
+  useEffect(() => {
+    const frame = requestAnimationFrame(draw);
+    return () => cancelAnimationFrame(frame);
+  });
+
+  const at = (event) => {
+    const box = canvas.current.getBoundingClientRect();
+    const {scale, x, y} = view.current;
+    return {px: event.clientX - box.left, py: event.clientY - box.top, found: hit(plan, (event.clientX - box.left - x) / scale, (event.clientY - box.top - y) / scale)};
+  };
+  const zoom = (factor, px, py) => {
+    const {scale, x, y} = view.current;
+    const next = Math.max(0.4, Math.min(140, scale * factor));
+    view.current = {scale: next, x: px - ((px - x) * next) / scale, y: py - ((py - y) * next) / scale};
+    draw();
+  };
+  useEffect(() => {
+    const own = canvas.current;
+    const wheel = (event) => {
+      event.preventDefault();
+      const box = own.getBoundingClientRect();
+      zoom(Math.exp(-event.deltaY / 400), event.clientX - box.left, event.clientY - box.top);
+    };
+    own.addEventListener("wheel", wheel, {passive: false});
+    return () => own.removeEventListener("wheel", wheel);
+  });
+  const drag = useRef(null);
+  const down = (event) => {
+    canvas.current.setPointerCapture(event.pointerId);
+    drag.current = {x: event.clientX, y: event.clientY, moved: 0};
+  };
+  const over = (event) => {
+    if (drag.current) {
+      const [dx, dy] = [event.clientX - drag.current.x, event.clientY - drag.current.y];
+      drag.current = {x: event.clientX, y: event.clientY, moved: drag.current.moved + Math.abs(dx) + Math.abs(dy)};
+      view.current = {...view.current, x: view.current.x + dx, y: view.current.y + dy};
+      draw();
+      return;
+    }
+    const {px, py, found} = at(event);
+    point(found && {px, py, found});
+  };
+  const up = (event) => {
+    const still = drag.current && drag.current.moved < 5;
+    drag.current = null;
+    const {found} = at(event);
+    if (still && found && found.host !== null) onOpen(found.host);
+  };
+  const key = (event) => {
+    if (/^(Arrow|Home|End)/.test(event.key)) {
+      event.preventDefault();
+      move(step(plan, cursor, event.key, map.names.length));
+    } else if (event.key === "Enter" && cursor !== null) onOpen(cursor);
+    else if (event.key === "+" || event.key === "-") zoom(event.key === "+" ? 1.4 : 1 / 1.4, canvas.current.clientWidth / 2, canvas.current.clientHeight / 2);
+    else if (event.key === "0") {
+      fit();
+      draw();
+    }
+  };
+  const text = under && (under.found.host === null ? describeBlock(under.found.block, 1000) : describe(under.found.host));
+  return html`<div class="map" data-extent=${extent}>
+    <canvas ref=${canvas} role="application" tabindex="0" aria-label=${`${label}. Arrow keys walk from host to host, Enter opens one, plus and minus zoom. The table has the same hosts.`}
+      onPointerDown=${down} onPointerMove=${over} onPointerUp=${up} onPointerLeave=${() => point(null)} onKeyDown=${key} onDblClick=${(event) => { const {px, py} = at(event); zoom(2, px, py); }}></canvas>
+    ${text ? html`<div class="hover" style=${{left: `${Math.min(under.px + 12, (canvas.current?.clientWidth ?? 300) - 200)}px`, top: `${under.py + 14}px`}}>${text}</div>` : null}
+    <p class="hidden" role="status">${cursor === null ? "" : describe(cursor)}</p></div>`;
+}
+
+/** The ramp of colours, for the legend. */
+export function Ramp() {
+  const own = useRef(null);
+  useEffect(() => {
+    const context = own.current.getContext("2d");
+    const {ramp} = palette();
+    ramp.forEach((colour, percent) => {
+      context.fillStyle = `rgb(${colour})`;
+      context.fillRect(percent, 0, 1, 10);
+    });
+  });
+  return html`<canvas ref=${own} width="101" height="10" role="img" aria-label="pale: empty, dark: full"></canvas>`;
+}

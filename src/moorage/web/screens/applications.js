@@ -1,0 +1,63 @@
+// The applications of the project, or of all for operators: what each is, where it stands, whether its policies hold.
+
+import {html} from "../lib/page.js";
+import {Link, ask, go} from "../lib/route.js";
+import {path, useData} from "../lib/api.js";
+import {When, length, now} from "../lib/time.js";
+import {Badge, Field, State, Table, count} from "../lib/parts.js";
+
+const KINDS = {held: "warn", confirmed: "good", closed: "idle", expired: "bad", released: "idle", superseded: "idle"};
+
+/** A decision's state in words: what it is, and how long it is held. */
+export function Status({decision, broken}) {
+  if (broken) return html`<${Badge} kind="bad">${count(broken, "violation")}<//>`;
+  if (!decision) return html`<${Badge}>not placed<//>`;
+  const left = decision.status === "held" && decision.expires_at ? Date.parse(decision.expires_at) - now() : null;
+  const claimed = decision.assignments.filter((one) => one.claimed_by).length;
+  const building = claimed && claimed < decision.assignments.length ? `, ${claimed} of ${decision.assignments.length} claimed` : "";
+  return html`<${Badge} kind=${KINDS[decision.status] ?? "idle"}>${decision.lease_id ? "leased, " : ""}${decision.status}${building}${left !== null ? `, ${length(left)} left` : ""}<//>`;
+}
+
+function Screen({route: {query}, session}) {
+  const all = session.operator && query.get("all") === "1";
+  const common = {all_projects: all ? "true" : null, limit: query.get("limit") ?? 200};
+  const found = useData(path("/ensembles", {...common, name: query.get("name"), sort_key: "created_at", sort_dir: "desc"}));
+  const decisions = useData(path("/decisions", {...common, limit: 500}));
+  const newest = new Map();
+  for (const one of decisions.data?.decisions ?? []) {
+    const known = newest.get(one.ensemble_id);
+    if (!known || (known.status === "superseded" && one.status !== "superseded")) newest.set(one.ensemble_id, one);
+  }
+  const rows = found.data?.ensembles ?? [];
+  const columns = [
+    {name: "name", label: "Name", show: (row) => html`<${Link} to=${`/applications/${row.id}`}>${row.name}<//>`},
+    ...(all ? [{name: "project_id", label: "Project"}] : []),
+    {name: "members", label: "Members", show: (row) => row.members.map((one) => `${one.count} ${one.name}`).join(", "), key: (row) => row.members.reduce((sum, one) => sum + one.count, 0)},
+    {name: "status", label: "Status", show: (row) => html`<${Status} decision=${newest.get(row.id)} broken=${row.broken} />`, key: (row) => (row.broken ? 0 : newest.get(row.id)?.status ?? "z")},
+    {name: "policies", label: "Policies met", show: (row) => policies(row, newest.get(row.id)), key: (row) => row.broken ?? 0},
+    {name: "created_at", label: "Created", show: (row) => html`<${When} at=${row.created_at} />`},
+  ];
+  return html`<div class="row">
+      <${Field} label="Name"><input type="search" value=${query.get("name") ?? ""} onChange=${(event) => ask({name: event.target.value.trim()})} /><//>
+      ${session.operator ? html`<label><input type="checkbox" checked=${all} onChange=${(event) => ask({all: event.target.checked ? "1" : null})} /> of all projects</label>` : null}
+      <button type="button" class="main" onClick=${() => go("/place")}>Place an application…</button></div>
+    <${State} of=${found} empty=${rows.length ? null : html`Nothing is described yet. <${Link} to="/place">Place an application<//>: paste a description, try it, and place it.`}>
+      <${Table} label="Applications" id=${(row) => row.id} rows=${rows} columns=${columns} onOpen=${(row) => go(`/applications/${row.id}`)} href />
+      ${found.data?.ensembles_links?.length ? html`<p><button type="button" onClick=${() => ask({limit: 1000})}>Read more</button></p>` : null}<//>`;
+}
+
+function policies(row, decision) {
+  const all = row.policies.length;
+  if (!all) return html`<span class="soft">none</span>`;
+  if (!decision?.policies) return html`<span class="soft">${count(all, "policy", "policies")}</span>`;
+  const met = decision.policies.filter((one) => one.satisfied).length;
+  return `${row.broken ? `${row.broken} broken of` : `${met} of`} ${all}`;
+}
+
+export default {
+  path: "/applications",
+  title: "Applications",
+  allowed: (session) => Boolean(session.rules?.["moorage:ensembles:list"]),
+  command: ({query}) => ["moorage ensemble list", query.get("all") === "1" && "--all-projects", query.get("name") && `--name ${query.get("name")}`].filter(Boolean).join(" "),
+  Screen,
+};

@@ -1,0 +1,140 @@
+// Leases, offers, what waits and absences of hosts over time, below the curves of capacity on the same axis.
+
+import {html, useMemo, useState} from "../lib/page.js";
+import {Link, ask} from "../lib/route.js";
+import {call, path, useData} from "../lib/api.js";
+import {DAY, HOUR, When, iso, now, said} from "../lib/time.js";
+import {Badge, Dialog, Drawer, Field, Problem, State, Table} from "../lib/parts.js";
+import {Gantt} from "../lib/gantt.js";
+import {Curves} from "../lib/curves.js";
+
+const RANGES = {"1": "a day", "7": "a week", "30": "30 days", "90": "90 days"};
+
+/** Local text of an instant as `datetime-local` wants it. */
+const local = (time) => new Date(time - new Date(time).getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+
+/** Try a change of a lease: `{good, text, explanation}`. */
+async function tried(id, changes) {
+  try {
+    await call("PATCH", `/leases/${id}?dry_run=true`, {lease: changes});
+    return {good: true, text: "fits"};
+  } catch (error) {
+    return {good: false, text: error.message, explanation: error.body?.explanation?.id};
+  }
+}
+
+/** What would become of a lease, asked before it is changed. */
+function Confirm({change, onClose}) {
+  const [result, tell] = useState(null);
+  const [busy, work] = useState(false);
+  const body = {[change.edge]: iso(change.time)};
+  useMemo(() => tried(change.id, body).then(tell), [change]);
+  const apply = async () => {
+    work(true);
+    try {
+      await call("PATCH", `/leases/${change.id}`, {lease: body});
+      onClose();
+    } catch (error) {
+      tell({good: false, text: error.message, explanation: error.body?.explanation?.id});
+      work(false);
+    }
+  };
+  return html`<${Dialog} title=${`Change lease ${change.label}`} onClose=${onClose} actions=${html`<button type="button" class="main" disabled=${busy || !result?.good} onClick=${apply}>Change it</button>`}>
+    <p>${change.edge === "end" ? "End" : "Start"}: ${said(change.before)} → <strong>${said(change.time)}</strong></p>
+    <p role="status">${result ? html`<${Badge} kind=${result.good ? "good" : "bad"}>${result.good ? "fits" : "refused"}<//> ${result.good ? "" : result.text} ${result.explanation ? html`<${Link} to=${`/why/${result.explanation}`}>Why not?<//>` : ""}` : "Trying…"}</p><//>`;
+}
+
+/** A lease at the side: what it is, and its times as fields. */
+function LeaseCard({id, onClose, change}) {
+  const found = useData(`/leases/${id}`);
+  const lease = found.data?.lease;
+  const [times, set] = useState({});
+  return html`<${Drawer} title=${lease ? `Lease ${lease.handle} ${lease.name}` : "Lease"} onClose=${onClose}><${State} of=${found}>${lease ? html`
+    <p><${Badge} kind=${lease.degraded ? "bad" : lease.status === "active" ? "good" : "idle"}>${lease.degraded ? `degraded, ${lease.missing} missing` : lease.status}<//> guarantee ${lease.guarantee}</p>
+    <p><${When} at=${lease.start} /> – <${When} at=${lease.end} /></p>
+    <p><${Link} to=${`/applications/${lease.ensemble_id}`}>Its application<//>; ${lease.reservations.map((one) => `${one.remaining ?? ""} of ${one.count ?? ""} ${one.role} unclaimed`).join(", ")}</p>
+    ${["pending", "active"].includes(lease.status) ? ["start", "end"].filter((edge) => edge === "end" || lease.status === "pending").map((edge) => html`<p class="row" key=${edge}><${Field} label=${edge === "end" ? "End (your time)" : "Start (your time)"}><input type="datetime-local" value=${times[edge] ?? local(Date.parse(lease[edge]))} onInput=${(event) => set({...times, [edge]: event.target.value})} /><//>
+      <button type="button" disabled=${!times[edge]} onClick=${() => change({id, label: lease.name, edge, before: Date.parse(lease[edge]), time: Date.parse(times[edge])})}>Change…</button></p>`) : null}` : null}<//><//>`;
+}
+
+/** Plan that hosts are away: tried first, with what it would mean. */
+function Absence({hosts, onClose}) {
+  const start = Math.ceil((now() + DAY) / HOUR) * HOUR;
+  const [values, set] = useState({hosts, start: local(start), end: local(start + 8 * HOUR), reason: ""});
+  const [result, tell] = useState(null);
+  const [busy, work] = useState(false);
+  const send = async (dry) => {
+    work(true);
+    try {
+      const body = {window: {kind: "maintenance", hosts: values.hosts.split(/[\s,]+/).filter(Boolean), start: iso(Date.parse(values.start)), end: iso(Date.parse(values.end)), reason: values.reason}};
+      const found = await call("POST", `/capacity/planned${dry ? "?dry_run=true" : ""}`, body);
+      if (!dry) return onClose();
+      tell({found});
+    } catch (error) {
+      tell({error});
+    }
+    return work(false);
+  };
+  const field = (name, type, label) => html`<${Field} label=${label}><input type=${type} value=${values[name]} onInput=${(event) => { set({...values, [name]: event.target.value}); tell(null); }} /><//>`;
+  const {window, breaks} = result?.found ?? {};
+  return html`<${Dialog} title="Plan an absence" onClose=${onClose} actions=${html`<button type="button" disabled=${busy} onClick=${() => send(true)}>Try</button><button type="button" class="main" disabled=${busy || !result?.found} onClick=${() => send(false)}>Plan it</button>`}>
+    <p>New placements that would use these hosts in that time are refused; leases that have not started are given other places; running servers stay, and are listed.</p>
+    <div class="row">${field("hosts", "text", "Hosts")}${field("start", "datetime-local", "From (your time)")}${field("end", "datetime-local", "Until (your time)")}${field("reason", "text", "Reason")}</div>
+    <div role="status"><${Problem} error=${result?.error} />${window ? html`<p><${Badge} kind="good">possible<//> ${window.moved_leases?.length ? `${window.moved_leases.length} leases get other places.` : ""} ${window.staying?.length ? `${window.staying.length} bookings stay there:` : "Nobody is booked there then."}</p>
+      ${window.staying?.length ? html`<ul>${window.staying.slice(0, 50).map((one) => html`<li key=${one.consumer + one.host}><code>${one.consumer.slice(0, 8)}</code> on ${one.host}, project ${one.project_id.slice(0, 12)}, until <${When} at=${one.end} /></li>`)}</ul>` : null}
+      ${breaks?.found ? html`<p><${Badge} kind="warn">begins ${breaks.found} violations<//> ${breaks.violations.slice(0, 10).map((one) => `${one.ensemble}: ${one.text}`).join("; ")}</p>` : null}` : null}</div><//>`;
+}
+
+function Screen({route: {query}, session}) {
+  const days = RANGES[query.get("days")] ? Number(query.get("days")) : 7;
+  const start = useMemo(() => (query.get("from") ? Date.parse(query.get("from")) : Math.floor((now() - days * DAY * 0.05) / HOUR) * HOUR), [query.get("from"), days]);
+  const end = start + days * DAY;
+  const all = session.operator && query.get("all") !== "0";
+  const by = query.get("rows") ?? "lease";
+  const found = useData(path("/timeline", {from: iso(start), to: iso(end), rows: by, all_projects: all ? "true" : null, limit: 1000}));
+  const capacity = useData(path("/capacity", {from: iso(Math.max(start, now())), to: iso(end), zone: query.get("zone"), max_points: 400}));
+  const [change, ask_] = useState(null);
+  const timeline = found.data?.timeline;
+  const {resources = {}} = capacity.data?.capacity.parts[0] ?? {};
+  const name = resources[query.get("class")] ? query.get("class") : resources.VCPU ? "VCPU" : Object.keys(resources)[0];
+  const chosen = query.get("lease");
+  const mark = query.get("at") ? Date.parse(query.get("at")) : now();
+  const leases = timeline ? timeline.bars.id.map((_, index) => index) : [];
+  const move = (span) => ask({from: iso(start + span * days * DAY)});
+  const open = (index) => timeline.bars.kind[index] === "lease" && ask({lease: timeline.bars.id[index]}, {replace: false});
+  return html`<form class="row" onSubmit=${(event) => event.preventDefault()}>
+      <${Field} label="Shown"><select value=${String(days)} onChange=${(event) => ask({days: event.target.value})}>${Object.entries(RANGES).map(([key, label]) => html`<option value=${key}>${label}</option>`)}</select><//>
+      <button type="button" aria-label="Earlier" onClick=${() => move(-0.5)}>◀</button><button type="button" onClick=${() => ask({from: null})}>Today</button><button type="button" aria-label="Later" onClick=${() => move(0.5)}>▶</button>
+      <${Field} label="Rows"><select value=${by} onChange=${(event) => ask({rows: event.target.value})}>${(session.operator ? ["lease", "project", "rack", "host"] : ["lease"]).map((one) => html`<option>${one}</option>`)}</select><//>
+      ${name ? html`<${Field} label="Class"><select value=${name} onChange=${(event) => ask({class: event.target.value})}>${Object.keys(resources).map((one) => html`<option>${one}</option>`)}</select><//>` : null}
+      ${session.operator ? html`<label><input type="checkbox" checked=${all} onChange=${(event) => ask({all: event.target.checked ? null : "0"})} /> of all projects</label>` : null}
+      ${session.rules?.["moorage:capacity_windows:create"] ? html`<button type="button" onClick=${() => ask({away: " "})}>Plan an absence…</button>` : null}</form>
+    <${Problem} error=${capacity.error} />
+    ${name && capacity.data.capacity.exact ? html`<${Curves} points=${resources[name]} from=${start} to=${end} name=${name} />` : null}
+    <${State} of=${found} empty=${timeline && !leases.length ? "There are no leases, offers or absences in this time." : null}>${timeline ? html`
+      <div class=${chosen ? "split" : ""}><div>
+      <${Gantt} label="Leases, offers and absences" timeline=${timeline} from=${start} to=${end} mark=${mark} chosen=${chosen}
+        editable=${(index) => timeline.bars.kind[index] === "lease" && ["pending", "active"].includes(timeline.bars.state[index])}
+        onTry=${(index, edge, time) => tried(timeline.bars.id[index], {[edge]: iso(time)})}
+        onDrop=${(index, edge, time) => ask_({id: timeline.bars.id[index], label: timeline.bars.label[index], edge, time, before: timeline.bars[edge][index] * 1000})}
+        onOpen=${open} />
+      <details><summary>As a table</summary><${Table} label="Leases, offers and absences" id=${(index) => `${timeline.bars.id[index]}/${timeline.bars.row[index]}`} rows=${leases} columns=${[
+        {name: "label", label: "Name", show: (index) => (timeline.bars.kind[index] === "lease" ? html`<button type="button" class="plain" onClick=${() => open(index)}>${timeline.bars.label[index]}</button>` : timeline.bars.label[index]), key: (index) => timeline.bars.label[index]},
+        {name: "kind", label: "Kind", show: (index) => timeline.bars.kind[index], key: (index) => timeline.bars.kind[index]},
+        {name: "state", label: "State", show: (index) => timeline.bars.state[index], key: (index) => timeline.bars.state[index]},
+        {name: "row", label: by, show: (index) => timeline.rows.label[timeline.bars.row[index]], key: (index) => timeline.rows.label[timeline.bars.row[index]]},
+        {name: "start", label: "Start", show: (index) => html`<${When} at=${iso(timeline.bars.start[index] * 1000)} />`, key: (index) => timeline.bars.start[index]},
+        {name: "end", label: "End", show: (index) => html`<${When} at=${timeline.bars.end[index] === null ? null : iso(timeline.bars.end[index] * 1000)} />`, key: (index) => timeline.bars.end[index]},
+      ]} /></details></div>
+      ${chosen ? html`<${LeaseCard} key=${chosen} id=${chosen} onClose=${() => ask({lease: null})} change=${ask_} />` : null}</div>` : null}<//>
+    ${change ? html`<${Confirm} change=${change} onClose=${() => ask_(null)} />` : null}
+    ${query.get("away") !== null ? html`<${Absence} hosts=${query.get("away").trim()} onClose=${() => ask({away: null})} />` : null}`;
+}
+
+export default {
+  path: "/calendar",
+  title: "Calendar and capacity",
+  allowed: (session) => Boolean(session.rules?.["moorage:leases:list"]),
+  command: ({query}) => (query.get("lease") ? `moorage lease show ${query.get("lease")}` : "moorage lease gantt"),
+  Screen,
+};
