@@ -8,6 +8,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from sqlalchemy import select
+
 from moorage.domain.changes import (
     BoundHeld,
     Changeset,
@@ -40,6 +42,7 @@ from moorage.store.read.compliance import ComplianceStore
 from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.lease_queries import LeaseQueries
 from moorage.store.read.records import RecordStore
+from moorage.store.schema import tables
 from moorage.store.schema.upgrade import check_schema
 from moorage.store.values import stored_bodies
 
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
+_SESSION_KEY: Final = select(tables.session_keys.c.key)
 _NOTHING: Final[Mapping[tuple[type, str], object]] = MappingProxyType({})
 
 
@@ -136,6 +140,10 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
     def provider(self, uuid: str) -> ResourceProvider:
         return provider_states.provider(self._backend, uuid)
 
+    def session_key(self) -> bytes:
+        key: str = self._ask(_SESSION_KEY).scalar_one()
+        return key.encode("ascii")
+
 
 class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
     """A view of a ledger whose commits write nothing, take no lock and never conflict.
@@ -161,6 +169,7 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
         self.records = ledger.records
         self.compliance = ledger.compliance
         self.provider = ledger.provider
+        self.session_key = ledger.session_key
         self._ledger = ledger
         self._put = dict(put)
         """What was put, by its type and id."""

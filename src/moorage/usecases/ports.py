@@ -162,6 +162,9 @@ class Store(Protocol):
     def by(self, actor: Actor) -> Self:
         """A view of the ledger whose commits say that this actor caused them (ADR-0058)."""
 
+    def session_key(self) -> bytes:
+        """The key that seals sessions of browsers: 32 random bytes in URL-safe base64."""
+
     def last_actor(self, providers: Collection[str], after: int) -> Actor | None:
         """Who last changed any of these providers, or what is booked there, since a revision.
 

@@ -481,3 +481,11 @@ request_mix = Table(
     Column("body", LONG, nullable=False),
     comment="One row, or none: what others are expected to ask for, as an operator stated it.",
 )
+
+session_keys = Table(
+    "session_keys",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", text_column(64), nullable=False),
+    comment="One row: what seals the sessions of browsers, unless a file has the key.",
+)
