@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage import web
 from moorage.api import compute, leases, native, placement
 from moorage.api.access_rules import known_rules
 from moorage.api.compute import rules as compute_rules
@@ -32,6 +33,7 @@ from moorage.http.planner_client import PlannerClient
 from moorage.http.process_status import Column, ProcessStatus
 from moorage.http.proxy_headers import with_proxies
 from moorage.http.system_routes import ApiVersion, SystemRoutes
+from moorage.http.watched_file import WatchedFile
 from moorage.policies.registry import discover
 from moorage.service_environment import make_environment, open_ledger, solver_in_this_process
 from moorage.service_workers import (
@@ -62,7 +64,7 @@ from moorage.workers.loop import FailureLog
 from moorage.workers.simulated_time import SimulatedTime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from moorage.http.auth import Authenticate
     from moorage.http.auth_strategy import AuthStrategy
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from moorage.store.watch import Watch
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Clock, Solver, Store
+    from moorage.web.login import Login
 
 _WAITING_SECONDS: Final = 0.05
 _FIRST: Final = "1"
@@ -128,6 +131,8 @@ def assemble(
     """
     known = auth_strategy(settings.server.auth, settings.callers)
     mounts = list(_mounts(settings, env, known, planner, simulated))
+    if "web" in settings.server.mounts:
+        mounts = _with_page(settings, env, known, mounts)
     system_routes = SystemRoutes(
         version=version("moorage"),
         places={mount.name: mount.prefix or "/" for mount in mounts},
@@ -220,6 +225,53 @@ def _mounts(
             open_paths=frozenset(compute.OPEN_PATHS),
             unauthorized=known.unauthorized_bare,
         )
+
+
+def _with_page(
+    settings: Settings, env: UseCaseEnvironment, known: AuthStrategy, mounts: Sequence[Mount]
+) -> list[Mount]:
+    """The mounts and the page's; the native API takes the page's sessions, too."""
+    server = settings.server
+    page = web.PageSettings(
+        api=server.mounts["native"],
+        auth=server.auth,
+        version=version("moorage"),
+        simulation=settings.clock_file is not None,
+        lifetime=server.sessions.lifetime,
+        embed_origins=server.sessions.embed_origins,
+    )
+    file = server.sessions.key_file
+    keys = (
+        cache(lambda: (env.store.session_key(),))
+        if file is None
+        else WatchedFile(file, web.keys_in_file).current
+    )
+    cookies = web.SessionCookies(keys, server.auth)
+    sessions = web.SessionAuthentication(known.authenticate, cookies)
+    access = native_rules.access_by(
+        settings.rules, known_rules(new_defaults=settings.rules.new_defaults)
+    )
+    made = web.WebApplication(
+        page,
+        web.StaticFiles.read(),
+        _login(known, server.auth),
+        cookies,
+        sessions,
+        partial(native_rules.met, access),
+    )
+    return [
+        *(replace(one, authenticate=sessions) if one.name == "native" else one for one in mounts),
+        Mount("web", server.mounts["web"], made, authenticates_itself=True),
+    ]
+
+
+def _login(known: AuthStrategy, auth: str) -> Login:
+    """The way into the page's sessions."""
+    if known.identity is not None:
+        from moorage.web.keystone_login import KeystoneLogin  # noqa: PLC0415 - of an extra
+
+        return KeystoneLogin(known.identity)
+    return web.RoleLogin() if auth == "noauth2" else web.TokenLogin()
 
 
 def application(config: Mapping[str, Any]) -> Application:

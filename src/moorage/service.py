@@ -104,7 +104,10 @@ def serve(
         process_queue.new_address("solver"),
         process_queue.new_address("planner"),
     )
+    page = config.mounts.get("web")
     said: list[str] = [line]
+    if page is not None:
+        said.insert(0, f"moorage: the page is at {scheme}://{host}:{port}{page or '/'}")
 
     def ready() -> None:
         while said:  # not again after a reload

@@ -13,16 +13,18 @@ GENERAL = frozenset(
     boot bound buffer build cache calendar call cancel certificate cfn chain change changelog check
     child chunk class cli client clock cloud codec collaborator column command commit comparison
     compile complete compute concurrency condition config configuration connect connection
-    constraint content contract conversion convert copy cors count counter counting cpsat cpu create
-    credential database date deadline decide delete deliver delivery demo describe description
+    constraint content contract conversion convert cookie copy cors count counter counting cpsat cpu
+    create credential database date deadline decide delete deliver delivery demo describe
+    description
     detector difference digest discovery dispatch ec2 element end engine enter entry enumerate env
     environ equivalence error estimate exchange exclusive expand expansion expiry explain explaining
     export expression extra failure falcon feasibility feature fence field fifo file filter
     fingerprint fit flavor follower format formatter forwarding fragment freshness function gantt
     grant greedy group hang header health heat hint hitting host hot http hypervisor id image impact
     import index instrument isolate judge judgement kernel key keystone kind label launch ledger
-    lifecycle limit line list listing load loading location lock log lookup loop lowering main maker
-    map mariadb match measure memory merge message metric microversion middleware model monitor
+    lifecycle limit line list listing load loading location lock log login lookup loop lowering main
+    maker map mariadb match measure memory merge message metric microversion middleware model
+    monitor
     moorage move name naming native negotiation neutron notification nova number observer obstacle
     occurrence openapi opening openstack operation option os oslo outcome output overview owner page
     paging parameter parser path pattern pause pci peek peer permit place plan plugin pool port
@@ -37,7 +39,7 @@ GENERAL = frozenset(
     strategy stream struct subscriber survive sweeper sync syntax system systemd table target
     telemetry template term test testing text thread threshold tick time timeout timer token trace
     transport trim type upgrade upstream url usecase validation value verify version view warmup
-    watch window wire word work write writer wsgi yaml yaql
+    watch web window wire word work write writer wsgi yaml yaql
     """.split()  # noqa: SIM905 - a page of words reads better than a page of quotes
 )
 """Nouns and verbs of engineering, and names of products."""

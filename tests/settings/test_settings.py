@@ -17,7 +17,7 @@ from moorage.options import kinds
 from moorage.settings import BadSetting, Effective, configure, read
 
 Write = Callable[[str], str]
-OTHERS = {"reservation": "/reservation", "compute": "/compute"}
+OTHERS = {"reservation": "/reservation", "compute": "/compute", "web": "/ui"}
 """Blazar's API and Nova's, where nobody says anything about them."""
 MULTI = {setting.name for setting in options.SETTINGS if setting.multi}
 
@@ -158,6 +158,9 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "pci_in_placement": "yes",
         "image_metadata_prefilter": "yes",
         "query_placement_for_image_type_support": "yes",
+        "session_key_file": "/etc/hostname",
+        "session_lifetime": "8h",
+        "embed_origins": "https://horizon.example:8443",
         "cors_allow_credentials": "no",
         "cors_allowed_origin": "https://site.example:8443",
         "cors_allow_header": "X-Auth-Token",
@@ -199,6 +202,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         ("trusted_proxies", "10.0.0.1/24", "must be an IP address or a network"),
         ("cors_allowed_origin", "dashboard.example", "must be an origin"),
         ("cors_allow_header", "x y", "must be the name of a header"),
+        ("embed_origins", "*", "must be an origin"),
+        ("embed_origins", "https://a.example 'self'", "must be an origin"),
         ("insecure", "maybe", "must be true or false"),
         ("host", "a b", "must be an IP address or a host name"),
         ("lifetime", "never", "must be a duration such as 10m or PT10M, or forever"),
@@ -323,6 +328,7 @@ def test_settings_that_do(values: dict[str, Any]) -> None:
     [
         (["placement=/"], {"placement": "", "native": "/v1", **OTHERS}),
         (["native=", "reservation=", "compute="], {"placement": "/placement"}),
+        (["web=", "reservation=", "compute="], {"placement": "/placement", "native": "/v1"}),
         (["placement=/a/b/", "native=/a"], {"placement": "/a/b", "native": "/a", **OTHERS}),
         (["placement=/x", "placement=/y"], {"placement": "/y", "native": "/v1", **OTHERS}),
     ],

@@ -23,8 +23,9 @@ class Serve(Command):
     """Run the service.
 
     Opens the port, starts HTTP workers, planners and solver processes, replaces those that die, and
-    prints one line when it is ready. SIGTERM or Ctrl-C ends it with all its processes. SIGHUP reads
-    the settings again and replaces one process after the other; no request is refused meanwhile.
+    prints where it serves when it is ready. SIGTERM or Ctrl-C ends it with all its processes.
+    SIGHUP reads the settings again and replaces one process after the other; no request is refused
+    meanwhile.
 
     Every option is also a key of the configuration file (section [DEFAULT], ./moorage.conf or
     /etc/moorage/moorage.conf, and *.conf in moorage.conf.d beside it) and an environment variable

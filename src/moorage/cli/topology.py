@@ -11,7 +11,8 @@ from moorage.cli.files import reading
 from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import Shown
 from moorage.cli.parser import DRY_RUN, INPUT_FILE
-from moorage.domain.words import counted, natural
+from moorage.cli.placement_map import natural
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse

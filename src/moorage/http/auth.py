@@ -8,15 +8,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from moorage.domain.errors import MoorageError
 from moorage.http.response import GLOBAL_REQUEST_ID
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
+    from http import HTTPStatus
+
     from moorage.http.wsgi import Environ
 
 
 _ADMIN: Final = frozenset({"admin"})
 _NONE: Final[frozenset[str]] = frozenset()
+
+
+class SessionRefused(MoorageError):
+    """A browser's session does not count for this request; says why."""
+
+    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
 
 
 class Authenticate(Protocol):
@@ -27,6 +39,7 @@ class Authenticate(Protocol):
 
         Raises:
             Busy: whether they are valid cannot be found out now.
+            SessionRefused: the credentials are a browser's cookie, and it does not count here.
         """
 
 

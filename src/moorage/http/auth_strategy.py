@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moorage.http.auth import Authenticate
-    from moorage.http.config import CallersConfig
+    from moorage.http.config import CallersConfig, IdentityAddress
     from moorage.http.wsgi import Answer
 
 
@@ -28,6 +28,8 @@ class AuthStrategy:
     """In Moorage's own error form."""
     unauthorized_bare: Callable[[str], Answer] = unauthorized_bare
     """In the form the reference Placement server has under this strategy."""
+    identity: IdentityAddress | None = None
+    """Where users log in, if tokens come from there."""
 
 
 def auth_strategy(auth: str, config: CallersConfig) -> AuthStrategy:
@@ -60,4 +62,5 @@ def _keystone(config: CallersConfig) -> AuthStrategy:
         bounded(made),
         partial(unauthorized, challenge=(challenge,)),
         partial(unauthorized_by_keystone, challenge=(challenge,)),
+        made.address,
     )

@@ -11,6 +11,7 @@ from moorage.http.cors import CorsConfig
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.period import Duration
     from moorage.http.kernel import RequestLimits
     from moorage.http.transport.limits import ConnectionLimits
 
@@ -54,6 +55,27 @@ class CallersConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class IdentityAddress:
+    """Where Keystone is, and how it is trusted."""
+
+    url: str
+    verify: str | bool = True
+    """A file of certificates; False: whoever answers is believed."""
+    certificate: tuple[str, str] | None = None
+    """Our own certificate and its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsConfig:
+    """Sessions of browsers, and who may show the page in a frame."""
+
+    lifetime: Duration
+    key_file: str | None = None
+    """None: the key is in the database."""
+    embed_origins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ServerConfig:
     """Where and how to serve."""
 
@@ -72,6 +94,7 @@ class ServerConfig:
     """Seconds a child may show no sign of life."""
     metrics_from: tuple[str, ...]
     """Addresses and networks that may read `/metrics` without a token."""
+    sessions: SessionsConfig
     tls: Tls | None = None
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks whose X-Forwarded headers are believed."""

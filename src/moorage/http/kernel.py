@@ -21,6 +21,7 @@ from moorage import logs
 from moorage.domain import deadline
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded, TooManyRequests
 from moorage.http import access_log, proxy_headers, request_body
+from moorage.http.auth import SessionRefused
 from moorage.http.concurrency_limits import ConcurrencyLimits
 from moorage.http.response import (
     GLOBAL_REQUEST_ID,
@@ -64,6 +65,10 @@ class Mount:
     """Paths below the prefix whose GET and HEAD need no token, and look at none."""
     unauthorized: Callable[[str], Answer] = unauthorized
     """What a request without valid credentials gets."""
+    authenticate: Authenticate | None = None
+    """Who is calling, if this mount takes other credentials than the rest."""
+    authenticates_itself: bool = False
+    """Whether the application gets every request, without a caller; bodies must be short then."""
 
     def holds(self, path: str) -> bool:
         """Whether the path lies in this mount."""
@@ -88,6 +93,8 @@ class RequestLimits:
     """How long a request may be worked on once its body is there; see `domain.deadline`."""
 
 
+OPEN_BODY: Final = 64 * 1024
+"""Bytes of a body, at most, where requests of anybody are taken."""
 LARGE_BODY: Final = 128 * 1024
 """Bytes of a body from which a tenant's request is forwarded: decoding holds the interpreter."""
 
@@ -181,7 +188,7 @@ class Kernel:
         environ["PATH_INFO"] = inner = path[len(mount.prefix) :]
         # A mount's own root discloses nothing but its versions, with whatever method.
         reads = environ["REQUEST_METHOD"] in READING or inner in {"", "/"}
-        is_open = reads and inner in mount.open_paths
+        is_open = mount.authenticates_itself or (reads and inner in mount.open_paths)
         try:
             counted.count_address(environ.get("REMOTE_ADDR", ""))
             refused = None if is_open else self._take_caller(environ, mount, own_id)
@@ -190,7 +197,8 @@ class Kernel:
         except TooManyRequests as error:
             refused = too_many_requests(error, own_id)
         if refused is None:
-            refused = self._take_body(environ, own_id, counted)
+            longest = OPEN_BODY if mount.authenticates_itself else self._longest
+            refused = self._take_body(environ, own_id, counted, min(longest, self._longest))
         if refused is not None:
             return response.give(refused)
         limit = deadline.admitted(time.monotonic, self._seconds)
@@ -208,18 +216,22 @@ class Kernel:
 
     def _take_caller(self, environ: Environ, mount: Mount, own_id: str) -> Answer | None:
         try:
-            caller = self._authenticate(environ, own_id)
+            caller = (mount.authenticate or self._authenticate)(environ, own_id)
         except Busy as error:
             return busy(error, own_id)
+        except SessionRefused as error:
+            return error_answer(error.status, error.code, error.message, own_id)
         if caller is None:
             return mount.unauthorized(own_id)
         environ[CALLER] = caller
         return None
 
-    def _take_body(self, environ: Environ, own_id: str, counted: CountedRequest) -> Answer | None:
+    def _take_body(
+        self, environ: Environ, own_id: str, counted: CountedRequest, longest: int
+    ) -> Answer | None:
         caller: Caller | None = environ.get(CALLER)
         try:
-            body = request_body.receive(environ, self._longest)
+            body = request_body.receive(environ, longest)
             if caller is not None and not caller.operator:
                 counted.count_body(caller, len(body))
                 request_body.check_values(body)

@@ -21,6 +21,7 @@ from oslo_config import cfg
 
 from moorage.domain.errors import Busy, InvalidDescription, MoorageError
 from moorage.domain.period import SECOND, parse_instant
+from moorage.http.config import IdentityAddress
 from moorage.http.response import GLOBAL_REQUEST_ID
 from moorage.http.token_file import TokenCache
 from moorage.usecases.ports import Caller
@@ -50,6 +51,11 @@ class Keystone:
         conf = _configured(options)
         own = conf[SECTION]
         self.challenge = f'Keystone uri="{own.www_authenticate_uri or own.auth_url}"'
+        self.address = IdentityAddress(
+            url=own.auth_url,
+            verify=own.cafile or not own.insecure,
+            certificate=(own.certfile, own.keyfile) if own.certfile and own.keyfile else None,
+        )
         self._shared_cache = bool(own.memcached_servers)
         self._middleware: Any = auth_token.AuthProtocol(_through, {"oslo_config_config": conf})
         self._known: TokenCache[Caller] = TokenCache(seconds=max(own.token_cache_time, 0))

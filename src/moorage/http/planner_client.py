@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MARGIN: Final = 5.0
 """Seconds past its deadline that a request's answer may take to come."""
-_SECRETS: Final = frozenset({"HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN"})
+_SECRETS: Final = frozenset({"HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN", "HTTP_COOKIE"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ MOUNTS: Final[Mapping[str, str]] = {
     "native": "/v1",
     "reservation": "/reservation",
     "compute": "/compute",
+    "web": "/ui",
 }
 """Every dialect and its path, unless `mount` says otherwise."""
 

@@ -13,6 +13,7 @@ from moorage.options.kinds import (
     one_of,
     origin,
     show_truth,
+    site,
     truth,
     whole,
     word,
@@ -91,6 +92,33 @@ ACCESS: Final = (
         "Starts and ends of other projects' leases are shown to tenants as multiples of this:"
         " starts are rounded down, ends up.",
         show=say_duration,
+    ),
+    Setting(
+        "session_key_file",
+        str,
+        "",
+        "FILE",
+        "The key that seals the cookies of the page's sessions: 32 random bytes in base64. With"
+        " several lines the first seals, and all open. Read again when it changes. Empty: a key"
+        " that is in the database.",
+    ),
+    Setting(
+        "session_lifetime",
+        duration,
+        "12h",
+        "DURATION",
+        "How long after its login a session of the page lasts at most; never longer than its"
+        " token.",
+        show=say_duration,
+    ),
+    Setting(
+        "embed_origins",
+        site,
+        (),
+        "ORIGIN",
+        "A web site that may show the page in a frame (/ui?embed=1), as"
+        " https://dashboard.example.org. May be repeated; comma-separated in the environment.",
+        multi=True,
     ),
     Setting(
         "tls_cert",

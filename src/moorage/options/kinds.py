@@ -221,6 +221,13 @@ def origin(text: str) -> str:
     return text
 
 
+def site(text: str) -> str:
+    """The origin of one web site: `https://host[:port]`."""
+    if not re.fullmatch(r"https?://[A-Za-z0-9._~\[\]:-]+", text):
+        raise ValueError("must be an origin such as https://dashboard.example.org")
+    return text
+
+
 def name(text: str) -> str:
     """The name of a header or a method (a token of RFC 9110)."""
     if not _TOKEN.fullmatch(text):

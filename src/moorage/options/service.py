@@ -53,9 +53,9 @@ SERVICE: Final = (
         (),
         "NAME=/PATH",
         "Where a dialect is served: placement (default: /placement), native (/v1),"
-        " reservation (Blazar's API, /reservation) and compute (Nova's server groups, /compute)."
-        " / is allowed, the longest path wins, NAME= leaves it out. May be repeated;"
-        " comma-separated in the environment.",
+        " reservation (Blazar's API, /reservation), compute (Nova's server groups, /compute) and"
+        " web (the page for browsers, /ui, which needs native). / is allowed, the longest path"
+        " wins, NAME= leaves it out. May be repeated; comma-separated in the environment.",
         multi=True,
     ),
     Setting(

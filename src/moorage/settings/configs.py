@@ -27,13 +27,13 @@ from moorage.http.config import (
     Tls,
     is_loopback,
 )
-from moorage.http.cors import CorsConfig
 from moorage.http.kernel import RequestLimits
 from moorage.http.transport.limits import ConnectionLimits
 from moorage.options import default_database
 from moorage.outward.config import OutwardConfig
 from moorage.settings.candidates import candidate_limit
 from moorage.settings.effective_values import KEYSTONE, NOVA, BadSetting
+from moorage.settings.web_pages import cors, sessions
 from moorage.shadow.config import ShadowConfig
 from moorage.shadow.upstream import check_url
 from moorage.solver.config import PoolConfig
@@ -219,7 +219,7 @@ def configure(effective: Effective) -> Settings:
             auth=value["auth"],
             tls=_tls(effective),
             trusted_proxies=tuple(value["trusted_proxies"]),
-            cors=_cors(value),
+            cors=cors(value),
             mounts=_mounts(effective),
             bounds=RequestLimits(
                 body=value["body_limit"],
@@ -234,6 +234,7 @@ def configure(effective: Effective) -> Settings:
             log=_log(value),
             metrics_from=tuple(value["metrics_from"]),
             pid_file=value["pid_file"] or None,
+            sessions=sessions(effective),
         ),
         pool=PoolConfig(
             processes=value["solver_workers"],
@@ -416,6 +417,8 @@ def _mounts(effective: Effective) -> dict[str, str]:
     """Name -> prefix of what is served; the root's is empty."""
     named = dict(entry.split("=", 1) for entry in effective.values["mount"])
     places = {name: path.rstrip("/") for name, path in named.items() if path}
+    if "native" not in places:
+        places.pop("web", None)
     if not places:
         raise BadSetting("mount", effective.sources["mount"], "nothing is left to serve")
     if len(set(places.values())) < len(places):
@@ -441,17 +444,6 @@ def _tls(effective: Effective) -> Tls | None:
         name = "tls_key" if key else "tls_cert"
         raise BadSetting(name, source[name], "tls_cert and tls_key go together")
     return Tls(cert, key) if cert else None
-
-
-def _cors(value: Mapping[str, Any]) -> CorsConfig:
-    return CorsConfig(
-        allowed_origins=frozenset(value["cors_allowed_origin"]),
-        allow_methods=frozenset(value["cors_allow_method"]),
-        allow_headers=frozenset(header.lower() for header in value["cors_allow_header"]),
-        expose_headers=tuple(value["cors_expose_header"]),
-        allow_credentials=value["cors_allow_credentials"],
-        max_age=value["cors_max_age"],
-    )
 
 
 def _check_auth(effective: Effective) -> None:

@@ -27,7 +27,7 @@ def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
     assert service.line == (
         f"moorage: serving on http://127.0.0.1:{service.port} (database sqlite:///{database},"
         " auth noauth2, compute at /compute, native at /v1, placement at /placement,"
-        " reservation at /reservation)\n"
+        " reservation at /reservation, web at /ui)\n"
     )
     ready = dict.fromkeys(("database", "schema", "writes", "solver", "planner"), "ready")
     service.eventually(lambda: service.get("/readyz")[0] == 200)
@@ -43,7 +43,8 @@ def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
     assert not any(service.alive(pid) for pid in children)
     assert not service.answers()
     assert not (tmp_path / "moorage.pid").exists()
-    assert service.process.stdout.read() == ""
+    page = f"moorage: the page is at http://127.0.0.1:{service.port}/ui\n"
+    assert service.process.stdout.read() == page
     assert "Traceback" not in service.log.read_text()
 
 

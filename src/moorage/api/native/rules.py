@@ -47,6 +47,12 @@ def by_default(rule: str, caller: Caller, project: str | None) -> bool:  # noqa:
             return caller.operator
 
 
+def met(access: access_rules.Access, caller: Caller) -> dict[str, bool]:
+    """Every rule, and whether the caller meets it."""
+    scoped = caller.project_scoped
+    return {rule: scoped and access(rule, caller, caller.project_id) for rule in _LEAST}
+
+
 def access_by(config: RulesConfig, others: Mapping[str, str]) -> access_rules.Access:
     """The access rules of these settings; `others` are the rules of other dialects in the file.
 

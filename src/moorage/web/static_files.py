@@ -1,0 +1,93 @@
+"""The page's files, compressed in memory once, under a digest of all of them.
+
+A path names a file of this very release, so that browsers may keep it for ever. The modules import
+each other by relative paths and so stay under one digest.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOME: Final = Path(__file__).parent
+INDEX: Final = "index.html"
+
+_TYPES: Final = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+    ".json": "application/json",
+}
+"""What is served; the rest of the folder is program."""
+_DIGITS: Final = 20
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """One file as it is sent."""
+
+    content_type: str
+    plain: bytes
+    etag: str
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The file in gzip, or as it is where that is no shorter."""
+        made = gzip.compress(self.plain, mtime=0)
+        return made if len(made) < len(self.plain) else self.plain
+
+
+@dataclass(frozen=True)
+class StaticFiles:
+    """All files."""
+
+    digest: str
+    files: Mapping[str, StaticFile]
+    """By path, with `/` between folders."""
+    template: Template
+    """`index.html`, with names after dollar signs."""
+
+    @classmethod
+    def read(cls, home: Path = HOME) -> StaticFiles:
+        """The files of a folder."""
+        found = {
+            path.relative_to(home).as_posix(): path.read_bytes()
+            for path in sorted(home.rglob("*"))
+            if path.is_file() and path.suffix in _TYPES
+        }
+        template = (home / INDEX).read_text(encoding="utf-8")
+        together = hashlib.sha256(template.encode())
+        for name, content in found.items():
+            together.update(f"\n{name} {len(content)}\n".encode() + content)
+        return cls(
+            together.hexdigest()[:_DIGITS],
+            {
+                name: static_file(content, _TYPES[Path(name).suffix])
+                for name, content in found.items()
+            },
+            Template(template),
+        )
+
+    def index(self, values: Mapping[str, str], *, embedded: bool) -> StaticFile:
+        """The page itself, with these values in its template."""
+        text = self.template.substitute({name: escape(value) for name, value in values.items()})
+        if embedded:
+            text = text.replace("<html ", "<html data-embed ", 1)
+        return static_file(text.encode(), "text/html; charset=utf-8")
+
+
+def static_file(content: bytes, content_type: str) -> StaticFile:
+    """A file with this content."""
+    return StaticFile(content_type, content, hashlib.sha256(content).hexdigest()[:_DIGITS])
