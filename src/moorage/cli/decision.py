@@ -13,9 +13,9 @@ from moorage.cli.command import Command
 from moorage.cli.listing import part_of
 from moorage.cli.output import Shown, fields, listing, moment, short, stack, table
 from moorage.cli.parser import Flag, Option
-from moorage.cli.placement_map import natural
 from moorage.cli.times import period, span
 from moorage.client.errors import Missing, NotFound
+from moorage.domain.words import natural
 
 if TYPE_CHECKING:
     import argparse

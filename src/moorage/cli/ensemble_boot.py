@@ -12,9 +12,10 @@ from moorage.cli.decision_text import SEPARATOR, held_until
 from moorage.cli.files import read_text
 from moorage.cli.output import FAILED, OK, Shown, short, stack, table
 from moorage.cli.parser import ENSEMBLE, Flag, Option, Repeated
-from moorage.cli.placement_map import natural, summed
+from moorage.cli.placement_map import summed
 from moorage.cli.progress import Adder, progress
 from moorage.client.errors import ApiError
+from moorage.domain.words import natural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,9 +13,10 @@ from moorage.cli.ensemble import headroom_lines
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
 from moorage.cli.parser import DRY_RUN, ENSEMBLE, Flag, Option, Repeated
-from moorage.cli.placement_map import natural, summed
+from moorage.cli.placement_map import summed
 from moorage.client.boot_requests import server_name
 from moorage.client.errors import Missing
+from moorage.domain.words import natural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

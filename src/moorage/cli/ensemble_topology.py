@@ -8,10 +8,10 @@ from moorage.cli.command import Command
 from moorage.cli.decision_text import widest_first
 from moorage.cli.output import Shown
 from moorage.cli.parser import ENSEMBLE, Option
-from moorage.cli.placement_map import natural
 from moorage.client.boot_requests import server_name
 from moorage.client.errors import Missing
 from moorage.domain.topology import HOST
+from moorage.domain.words import natural
 
 if TYPE_CHECKING:
     import argparse

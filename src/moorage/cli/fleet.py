@@ -16,10 +16,10 @@ from moorage.cli.fleet_reading import Taking, tell_left_out
 from moorage.cli.host_text import closed_for, state_and_why
 from moorage.cli.output import Shown, stack, table
 from moorage.cli.parser import Option
-from moorage.cli.placement_map import NOWHERE, natural
+from moorage.cli.placement_map import NOWHERE
 from moorage.cli.progress import Adder, progress
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.words import counted
+from moorage.domain.words import counted, natural
 
 if TYPE_CHECKING:
     import argparse

@@ -9,8 +9,8 @@ from moorage.cli.compliance import begun
 from moorage.cli.host_text import closed_for, state_and_why, why
 from moorage.cli.output import Shown, stack, table
 from moorage.cli.parser import DRY_RUN, Flag, Option
-from moorage.cli.placement_map import natural
 from moorage.cli.times import minute
+from moorage.domain.words import natural
 
 if TYPE_CHECKING:
     import argparse

@@ -9,7 +9,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, table
 from moorage.cli.parser import DRY_RUN, ENSEMBLE, Flag, Option, WrongUsage
-from moorage.cli.placement_map import natural
+from moorage.domain.words import natural
 
 if TYPE_CHECKING:
     import argparse

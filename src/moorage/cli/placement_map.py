@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.cli.output import table
+from moorage.domain.words import natural
 from moorage.policies.ideal_fleet import LEVEL_ORDER
 
 if TYPE_CHECKING:
@@ -102,13 +103,6 @@ def _place(level: str) -> Callable[[Assignment], tuple[Sorted, ...]]:
         )
 
     return key
-
-
-def natural(text: str) -> Sorted:
-    """A sort key that puts h9 before h10."""
-    return tuple(
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)
-    )
 
 
 def summed(members: Iterable[str]) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.output import Shown
 from moorage.cli.parser import Option
-from moorage.cli.placement_map import natural
 from moorage.client.errors import Missing
+from moorage.domain.words import natural
 
 if TYPE_CHECKING:
     import argparse

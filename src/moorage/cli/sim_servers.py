@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown
 from moorage.cli.parser import Flag, Option, Repeated, WrongUsage
-from moorage.cli.placement_map import natural
 from moorage.cli.sim import SIMULATION, running
 from moorage.client.discovery import Access
 from moorage.client.errors import Ambiguous, Conflict, Missing
 from moorage.domain.errors import Conflict as Refused
-from moorage.domain.words import counted
+from moorage.domain.words import counted, natural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,8 +11,7 @@ from moorage.cli.files import reading
 from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import Shown
 from moorage.cli.parser import DRY_RUN, INPUT_FILE
-from moorage.cli.placement_map import natural
-from moorage.domain.words import counted
+from moorage.domain.words import counted, natural
 
 if TYPE_CHECKING:
     import argparse

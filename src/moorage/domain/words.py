@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -50,3 +51,13 @@ def shown(value: object) -> str:
     """A client's value for a message: shortened where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """A sort key that puts h9 before h10."""
+    return tuple(
+        (int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBER.split(text)
+    )
+
+
+_NUMBER: Final = re.compile(r"(\d+)")

@@ -67,3 +67,19 @@ def _after(accept: str, position: int) -> int:
 def media_type(content_type: str | None) -> str:
     """The bare media type of a Content-Type header, lower case, without parameters."""
     return (content_type or "").split(";")[0].strip().lower()
+
+
+_CODING: Final = re.compile(
+    rf"(?P<name>{_WORD}){_SPACE}(?:;{_SPACE}[qQ]=(?P<quality>{_QUALITY}))?{_SPACE}"
+)
+
+
+@lru_cache(maxsize=_KEPT)
+def accepts_gzip(accept_encoding: str | None) -> bool:
+    """Whether the client takes a gzipped body (RFC 9110, 12.5.3); not one that says nothing."""
+    qualities: dict[str, float] = {}
+    for coding in (accept_encoding or "").split(","):
+        match = _CODING.fullmatch(coding.strip())
+        if match is not None:
+            qualities[match["name"].lower()] = float(match["quality"] or 1)
+    return qualities.get("gzip", qualities.get("*", 0.0)) > 0

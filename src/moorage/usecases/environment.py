@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from moorage.usecases.decide.environment import DecideEnvironment
 from moorage.usecases.shared.admission import Admission, SeriesInProgress
+from moorage.usecases.shared.kept_maps import KeptMaps
 from moorage.usecases.shared.waitlist_memory import WaitlistMemory
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class UseCaseEnvironment(DecideEnvironment):
     """Limits how many expensive requests this process runs at once."""
     waitlist_memory: WaitlistMemory = field(default_factory=WaitlistMemory, compare=False)
     """Failed attempts at waitlist entries, as this process remembers them."""
+    kept_maps: KeptMaps = field(default_factory=KeptMaps, compare=False)
+    """Maps of the fleet that this process has made."""
     series_in_progress: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
     """The series that this process is creating."""
 

@@ -57,6 +57,7 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
         ("DELETE", "/flavors/{name}"),
         ("PUT", "/topology/domains"),
         ("GET", "/fleet"),
+        ("GET", "/fleet/map"),
         ("POST", "/fleet"),
         ("GET", "/hosts"),
         ("GET", "/hosts/{name}"),

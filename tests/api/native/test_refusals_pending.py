@@ -1,6 +1,9 @@
 """`Prefer: wait`: a refusal's conflict at once, and what would help under its explanation's id."""
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from falcon.testing import Result
@@ -8,10 +11,13 @@ from falcon.testing import Result
 from moorage.api.native.protocol import preferred_wait
 from moorage.domain.explain import PENDING, UNFINISHED, Explanation, Stage
 from moorage.domain.period import MINUTE
+from moorage.store import open_store
+from moorage.testing.ledger_copy import new_database
 from moorage.testing.service import OTHER, TENANT, Service
 from moorage.usecases.shared.limits import Limits
 from moorage.usecases.shared.pending_work import AfterAnswer, PendingWork, leaving_work
 
+T = TypeVar("T")
 SHOP = {
     "name": "shop",
     "members": [{"name": "db", "count": 4, "flavor": "m1.xlarge"}],
@@ -123,6 +129,42 @@ def test_a_project_has_one_explanation_pending_and_the_next_is_searched_at_once(
     first.close()
     third = AfterAnswer(bounds)
     assert explanation(refused(service, third, AT_ONCE, name="third"))["pending"]
+
+
+class Onlooker:
+    """Notes at each commit whether the project could have another explanation pending."""
+
+    def __init__(self, bounds: PendingWork) -> None:
+        self.bounds = bounds
+        self.free: list[bool] = []
+
+    def commit(self, work: Callable[[], T]) -> T:
+        self.free.append(self.bounds.begin(TENANT.project_id))
+        if self.free[-1]:
+            self.bounds.end(TENANT.project_id)
+        return work()
+
+    def refresh(self, work: Callable[[], T]) -> T:
+        return work()
+
+
+def test_what_is_found_is_counted_no_longer_when_it_can_be_read(
+    three_racks: str, tmp_path: Path
+) -> None:
+    """Who reads that it is no longer pending and asks again at once does not wait for the whole."""
+    database = new_database(tmp_path)
+    service = Service(three_racks, database=database)
+    bounds = PendingWork()
+    seen = Onlooker(bounds)
+    store = open_store(database, clock=service.clock, watch=seen)
+    service.env = replace(service.env, store=store)
+    after = AfterAnswer(bounds)
+    why = explanation(refused(service, after, AT_ONCE))
+    assert (why["pending"], seen.free) == (True, [False])
+    after.run()
+    assert (stored(service, why["id"])["pending"], seen.free) == (False, [False, True])
+    store.close()
+    service.close()
 
 
 def test_all_projects_together_have_a_bounded_number_pending(service: Service) -> None:

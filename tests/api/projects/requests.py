@@ -213,6 +213,7 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("GET", "/topology/domains"): [("/topology/domains", None)],
     ("PUT", "/topology/domains"): [("/topology/domains", {"topology": {"levels": {}, "domains": [], "attachments": []}})],
     ("GET", "/fleet"): [("/fleet", None)],
+    ("GET", "/fleet/map"): [("/fleet/map", None), ("/fleet/map?flavor=small&ensemble={ensemble}", None)],
     ("POST", "/fleet"): [("/fleet", {"fleet": {}})],
     ("GET", "/hosts"): [("/hosts", None)],
     ("GET", "/hosts/{name}"): [("/hosts/h1", None)],

@@ -185,6 +185,7 @@ def _responder(
             matched=protocol.if_match(header),
             match_given=header is not None,
             may=lambda rule: access(rule, caller, caller.project_id),
+            header=req.get_header,
             described=described,
         )
         req.context.call = call
@@ -221,12 +222,20 @@ def _preferring(env: UseCaseEnvironment, req: falcon.Request) -> Iterator[None]:
 
 def _answer(resp: falcon.Response, route: Route, reply: Reply) -> None:
     status = route.status if reply.status is None else reply.status
-    if reply.body is None and reply.parts is None:
-        resp.status = falcon.HTTP_204
+    if reply.tag is not None:
+        resp.set_header("ETag", f'W/"{reply.tag}"')
+        resp.set_header("Cache-Control", "private, no-cache")
+        resp.append_header("Vary", "Accept-Encoding")
+    if reply.body is None and reply.parts is None and reply.data is None:
+        resp.status = falcon.code_to_http_status(reply.status or 204)
         return
     resp.status = falcon.code_to_http_status(status)
     resp.content_type = falcon.MEDIA_JSON
-    if reply.parts is None:
+    if reply.data is not None:
+        resp.data = reply.data
+        if reply.encoding is not None:
+            resp.set_header("Content-Encoding", reply.encoding)
+    elif reply.parts is None:
         resp.data = ENCODER.encode(reply.body)
     else:
         send(resp, reply.parts)

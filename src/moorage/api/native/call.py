@@ -9,9 +9,10 @@ from urllib.parse import urlencode
 
 from msgspec import Raw
 
-from moorage.api.native.protocol import PreconditionRequired
+from moorage.api.native.protocol import PreconditionRequired, if_none_match
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import did_you_mean
+from moorage.http.negotiation import accepts_gzip
 from moorage.usecases.paging import Order, Page
 from moorage.usecases.shared.pending_work import leaving_work
 from moorage.wire.fields import Link
@@ -45,6 +46,8 @@ class Call:
     match_given: bool = False
     may: Callable[[str], bool] = lambda _: False
     """Whether the caller meets a further rule, by its name."""
+    header: Callable[[str], str | None] = lambda _: None
+    """The text of one of its headers, by name."""
     described: Callable[[], Raw] = Raw
     """The OpenAPI document of every route that is served here."""
 
@@ -80,6 +83,16 @@ class Call:
     def dry_run(self) -> bool:
         """Whether the request is a dry run."""
         return "dry_run" in self.query and self.flag("dry_run")
+
+    def has(self, tag: str) -> bool:
+        """Whether the client says that it has the body with this tag."""
+        tags = if_none_match(self.header("If-None-Match"))
+        return tag in tags or "*" in tags
+
+    @property
+    def accepts_gzip(self) -> bool:
+        """Whether the client takes a gzipped body."""
+        return accepts_gzip(self.header("Accept-Encoding"))
 
     def expected(self, generation: int | None) -> int | None:
         """The generation a change relies on, by `If-Match` or in the body; None: any (`*`).
@@ -157,6 +170,12 @@ class Reply:
     body: Struct | Raw | None = None
     parts: Iterator[bytes] | None = None
     """Instead of `body`: its bytes, made one after the other as they are sent."""
+    data: bytes | None = None
+    """Instead of `body`: its bytes, that are there already, in this encoding."""
+    encoding: str | None = None
+    """None: plain."""
+    tag: str | None = None
+    """Names the body, whatever its encoding; becomes the ETag."""
     status: int | None = None
     """None: the route's own."""
     generation: int | None = None

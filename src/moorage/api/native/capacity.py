@@ -137,7 +137,7 @@ def _scope(call: Call) -> Scope:
     """
     query = call.query
     since, until = query.get("from"), query.get("to")
-    required, forbidden = _traits(query.get("required", ""))
+    required, forbidden = traits_of(query.get("required", ""), "required")
     return Scope(
         since=None if since is None else instant(since, "from"),
         until=None if until is None else instant(until, "to"),
@@ -162,13 +162,17 @@ def _resources(text: str) -> dict[str, int]:
     return found
 
 
-def _traits(text: str) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
-    """`A,B|C,!D`: A, one of B and C, and no D."""
+def traits_of(text: str, path: str) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    """`A,B|C,!D`: A, one of B and C, and no D.
+
+    Raises:
+        InvalidDescription: it cannot be understood.
+    """
     required, forbidden = [], set()
     for one in text.split(",") if text else ():
         names = one.removeprefix("!").split("|")
         if not all(NAME.fullmatch(name) for name in names) or (one[0] == "!" and len(names) > 1):
-            raise InvalidDescription(f"not a trait, A|B or !A: {one!r}", path="required")
+            raise InvalidDescription(f"not a trait, A|B or !A: {one!r}", path=path)
         if one.startswith("!"):
             forbidden.add(names[0])
         else:

@@ -99,6 +99,18 @@ _OF_VIOLATIONS: Final[dict[str, dict[str, Any]]] = {
     },
 }
 """Parameters that mean something else of violations."""
+_OF_MAPS: Final[dict[str, dict[str, Any]]] = {
+    "class": {"type": "string", "description": "Resource class; default: VCPU, or else another"},
+    "at": {"type": "string", "format": "date-time", "description": "An instant; default: now"},
+    "tree": {"type": "string", "description": "Default: location"},
+    "level": {"type": "string", "description": "Its domains are the blocks; default: the lowest"},
+    "flavor": {"type": "string", "description": "Counts how many of it fit from then on"},
+    "trait": {"type": "string", "description": "Marks hosts without these: A,B|C,!D"},
+    "ensemble": {"type": "string", "description": "Marks hosts without members of it"},
+    "since": {"type": "string", "description": "The tag of a map: only what has changed since"},
+}
+"""Parameters of the map of the fleet."""
+_OF_PATH: Final = {"/violations": _OF_VIOLATIONS, "/fleet/map": _OF_MAPS}
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
@@ -173,8 +185,9 @@ def operation_id(route: Route) -> str:
 def _query_schema(route: Route, name: str) -> dict[str, Any]:
     if name == "sort_key":
         return {"type": "string", "enum": list(SORT_KEYS[route.path.removeprefix("/")])}
-    if route.path == "/violations" and name in _OF_VIOLATIONS:
-        return _OF_VIOLATIONS[name]
+    own = _OF_PATH.get(route.path, {})
+    if name in own:
+        return own[name]
     return QUERY.get(name, {"type": "string"})
 
 

@@ -88,3 +88,15 @@ def if_match(header: str | None) -> int | None:
     if match is None:
         raise InvalidDescription(f'If-Match must be like "7", not {header!r}', path="If-Match")
     return int(match["generation"])
+
+
+def if_none_match(header: str | None) -> frozenset[str]:
+    """The entity tags in `If-None-Match`, weak or not, without their quotes; `*` as it is."""
+    if header is None:
+        return frozenset()
+    if header.strip() == "*":
+        return frozenset({"*"})
+    return frozenset(_TAG.findall(header))
+
+
+_TAG: Final = re.compile('"([^"]*)"')

@@ -18,6 +18,7 @@ from moorage.api.native import (
     explanations,
     flavors,
     fleet,
+    fleet_map,
     growth,
     hosts,
     hot,
@@ -50,6 +51,7 @@ from moorage.wire import events as events_wire
 from moorage.wire import explanations as explanations_wire
 from moorage.wire import flavors as flavors_wire
 from moorage.wire import fleet as fleet_wire
+from moorage.wire import fleet_map as fleet_map_wire
 from moorage.wire import growth as growth_wire
 from moorage.wire import hosts as hosts_wire
 from moorage.wire import hot as hot_wire
@@ -185,6 +187,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/topology/domains", READER, "moorage:topology:show", fleet.show_topology, "Show all trees", response=fleet_wire.OneTopology),
     Route("PUT", "/topology/domains", OPERATOR, "moorage:topology:update", fleet.put, "Replace all trees", request=fleet_wire.TopologyPut, response=fleet_wire.OneTopology, mutates=True),
     Route("GET", "/fleet", OPERATOR, "moorage:fleet:show", fleet.show, "Hosts with their domains, capacity and use", response=fleet_wire.OneFleet, query=PAGE),
+    Route("GET", "/fleet/map", OPERATOR, "moorage:fleet:map", fleet_map.show, "The fleet as columns at an instant: fill and state of every host, what fits, and what has changed", response=fleet_map_wire.OneFleetMap, query=("class", "at", "tree", "level", "flavor", "trait", "ensemble", "since")),
     Route("POST", "/fleet", OPERATOR, "moorage:fleet:load", fleet.load, "Load a part of a fleet", request=fleet_wire.FleetLoad, response=fleet_wire.FleetLoaded),
     Route("GET", "/hosts", OPERATOR, "moorage:hosts:list", hosts.listing, "List hosts: who is on them until when, and why one is closed", response=hosts_wire.Hosts, query=PAGE),
     Route("GET", "/hosts/{name}", OPERATOR, "moorage:hosts:show", hosts.show, "Show a host with its bookings", response=hosts_wire.OneHost, query=PAGE),

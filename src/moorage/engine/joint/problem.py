@@ -18,7 +18,7 @@ from moorage.domain.topology import HOST
 from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -124,6 +124,25 @@ class Problem:
     def to_place(self) -> Ints:
         """Numbers of the members to be placed (those that are not fixed), ascending."""
         return np.flatnonzero(self.fixed < 0)
+
+
+def most_by_host(problem: Problem, roles: Sequence[int]) -> Ints | None:
+    """[H] how many members each host can take by capacity and filters, if it has no others.
+
+    Without policies, shared providers and devices just so many; else at most so many. `roles` are
+    the numbers of a role's alternatives; None: these take no class in common.
+    """
+    rows = list(roles)
+    # Of each class at least what the most modest alternative takes.
+    demand = problem.demand[rows].min(axis=0)
+    if len(rows) > 1 and not demand.any():
+        return None
+    allowed = problem.allowed[rows, : problem.host_count].any(axis=0)
+    found = np.zeros(problem.host_count, dtype=np.int64)
+    free = problem.free[: problem.host_count][allowed][:, demand > 0]
+    if free.size:
+        found[allowed] = np.maximum(free // demand[demand > 0], 0).min(axis=1)
+    return found
 
 
 class Verdict(StrEnum):

@@ -142,6 +142,16 @@ class ClassColumns:
         every = self.timed.joined(replace(self.down, amount=-self.down.amount))
         return replace(self, timed=every).peak_over(period)
 
+    def booked_at(self, at: Instant) -> Ints:
+        """[n] what bookings occupy of each inventory at an instant, not before the snapshot's."""
+        size = len(self.position)
+        timed = self.timed.levels_at(at, size) - self.down.levels_at(at, size)
+        return self.base + timed[self.rows]
+
+    def served_at(self, at: Instant) -> Ints:
+        """[n] the part of `booked_at` that is in `SERVER_STATES`."""
+        return self.server_base + self.server_spans.levels_at(at, len(self.position))[self.rows]
+
 
 Span: TypeAlias = "tuple[Instant, Instant, int]"
 SERVER_STATES: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})

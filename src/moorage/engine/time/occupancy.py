@@ -79,6 +79,13 @@ class Spans:
         """Only the spans that `mask` [t] selects."""
         return Spans(self.owner[mask], self.start[mask], self.end[mask], self.amount[mask])
 
+    def levels_at(self, at: Instant, count: int) -> Ints:
+        """[count] the level of each owner at an instant."""
+        found = np.zeros(count, dtype=np.int64)
+        covering = (self.start <= at) & (at < self.end)
+        np.add.at(found, self.owner[covering], self.amount[covering])
+        return found
+
     def with_owners(self, replaced: Ints, fresh: Spans) -> Spans:
         """The spans with those of some owners replaced by `fresh`; all sorted by owner."""
         if not len(self):

@@ -19,13 +19,13 @@ from moorage.usecases.compliance.records import violations_of
 from moorage.usecases.compliance_ports import ViolationFilter
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.shared.access import require_operator, visible_project
-from moorage.usecases.shared.lookup import host_named, if_stored
+from moorage.usecases.shared.lookup import every_record, host_named, if_stored
 from moorage.usecases.shared.role_access import seen_ensemble, sees_role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from moorage.domain.ensembles import Ensemble, PolicyStatement
+    from moorage.domain.ensembles import Ensemble, Member, PolicyStatement
     from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.violations import Cause, Violation
@@ -253,12 +253,26 @@ def _on_host(
         if one.ensemble_id not in there:
             return None
         ensemble, names = there[one.ensemble_id]
-        concerned = set(one.members)
-        if not concerned:
-            bound = (policy for policy in ensemble.policies if policy.name == one.policy)
-            concerned = {
-                name for policy in bound for edge in ensemble.edges(policy) for name in edge
-            }
-        return one if concerned & names else None
+        return one if _concerned(ensemble, one) & names else None
 
     return seen
+
+
+def _concerned(ensemble: Ensemble, one: Violation) -> frozenset[MemberName]:
+    """The members that a violation names, or else those that its policy binds."""
+    if one.members:
+        return frozenset(one.members)
+    bound = (policy for policy in ensemble.policies if policy.name == one.policy)
+    return frozenset(name for policy in bound for edge in ensemble.edges(policy) for name in edge)
+
+
+def members_of_violations(store: Store) -> Iterator[Member]:
+    """The members that open violations concern, of every project; some perhaps twice."""
+    found: dict[str, list[Violation]] = {}
+    for one in every_record(lambda page: store.compliance.page(ViolationFilter(), page)):
+        found.setdefault(one.ensemble_id, []).append(one)
+    for written in store.compliance.ensembles_by_id(found.keys()):
+        ensemble = written.ensemble
+        first, *others = (_concerned(ensemble, one) for one in found[ensemble.id])
+        names = first.union(*others)
+        yield from (one for one in ensemble.members if one.name in names)

@@ -152,15 +152,39 @@ def providers_closed_by(
 ) -> Bools:
     """[P] whether each provider is in a domain that a statement of `KEEPING` closes to somebody."""
     policy = parse(statement)
-    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     if isinstance(policy, Exclusive) and policy.forbids(stranger, owner.project_id):
-        everybody = (*owner.members, *owner.headroom)
-        names = [one.name for one in everybody]
-        selected = {name for edge in edges(statement, owner.roles, names) for name in edge}
-        members = (one for one in everybody if one.name in selected)
-        rows = hosts_of(snapshot, members, period)
-        if rows:
-            numbers = snapshot.domains(Level(policy.tree, policy.level))
-            used = np.unique(numbers[rows])
-            closed = np.isin(numbers, used[used >= 0])
-    return closed
+        return _kept_by(snapshot, owner, statement, policy, period)
+    return np.zeros(len(snapshot.uuids), dtype=np.bool_)
+
+
+def providers_kept(exclusive: Iterable[Ensemble], snapshot: Snapshot, period: Period) -> Bools:
+    """[P] providers that any of these ensembles keeps to some during `period`."""
+    kept = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for owner in exclusive:
+        for statement in owner.policies:
+            if statement.required and statement.type in KEEPING:
+                policy = parse(statement)
+                if isinstance(policy, Exclusive):
+                    kept |= _kept_by(snapshot, owner, statement, policy, period)
+    return kept
+
+
+def _kept_by(
+    snapshot: Snapshot,
+    owner: Ensemble,
+    statement: PolicyStatement,
+    policy: Exclusive,
+    period: Period,
+) -> Bools:
+    """[P] whether each provider is in a domain that the selected members use during `period`."""
+    everybody = (*owner.members, *owner.headroom)
+    names = [one.name for one in everybody]
+    selected = {name for edge in edges(statement, owner.roles, names) for name in edge}
+    members = (one for one in everybody if one.name in selected)
+    rows = hosts_of(snapshot, members, period)
+    if not rows:
+        return np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    numbers = snapshot.domains(Level(policy.tree, policy.level))
+    used = np.unique(numbers[rows])
+    kept: Bools = np.isin(numbers, used[used >= 0])
+    return kept

@@ -16,7 +16,7 @@ from moorage.domain.member_names import MemberName
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import any_placement
 from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.problem import Verdict, most_by_host
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.step_size import fits_in_any_order
 from moorage.policies.proximity import Proximity
@@ -213,14 +213,9 @@ class _Search:
         for role in self._roles:
             names = (role.name,) if alternatives is None else alternatives.roles[role.name]
             rows = [problem.roles.index(name) for name in names]
-            # Of each class at least what the most modest alternative takes.
-            demand = problem.demand[rows].min(axis=0)
-            if len(rows) > 1 and not demand.any():
-                rooms.append(most)  # no class is common to them: nothing bounds their number
-                continue
-            allowed = problem.allowed[rows, : problem.host_count].any(axis=0)
-            free = problem.free[: problem.host_count][allowed][:, demand > 0]
-            rooms.append(int((free // demand[demand > 0]).min(axis=1).sum()) if free.size else 0)
+            room = most_by_host(problem, rows)
+            # No class common to the alternatives: nothing bounds their number.
+            rooms.append(most if room is None else int(room.sum()))
         return min(rooms)
 
 

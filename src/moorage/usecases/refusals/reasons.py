@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.search_result import Observation, SearchResult
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.shared.pending_work import AfterAnswer
 
 _log = logging.getLogger(__name__)
 
@@ -95,20 +96,24 @@ def _answered(trial: Trial, result: SearchResult) -> Explanation:
     with deadline.searching_within(wait):
         why = _reasons(trial, result)
     if why.complete or not wait.passed():
+        after.close()
         return why
     seconds = max(env.limits.explanation_budget / SECOND, EXPLAINING)
     until = env.store.now() + int(seconds * SECOND) + _COMMITTED_LATER
     pending = replace(why, note=PENDING, pending_until=until)
-    after.leave(partial(_finish, trial, result, pending, seconds))
+    after.leave(partial(_finish, trial, result, pending, seconds, after))
     wait.applied = True
     return pending
 
 
-def _finish(trial: Trial, result: SearchResult, pending: Explanation, seconds: float) -> None:
+def _finish(
+    trial: Trial, result: SearchResult, pending: Explanation, seconds: float, after: AfterAnswer
+) -> None:
     """Store the explanation with all its alternatives, in place of the one that was answered."""
     env = trial.env
     with deadline.under(deadline.admitted(env.stopwatch, seconds)):
         why = replace(_reasons(trial, result), id=pending.id)
+    after.close()  # or a client that reads it, and asks again at once, would find it counted still
     with deadline.under(deadline.admitted(env.stopwatch, _COMMITTED_LATER / SECOND)):
         env.store.commit(Changeset((FinishExplanation(why),)))
     _log.info("explanation %s is finished", why.id)

@@ -71,7 +71,7 @@ class AfterAnswer:
             work()
 
     def close(self) -> None:
-        """Count it no longer, whether or not it was done."""
+        """Count it no longer, whether or not it was done; closing it again changes nothing."""
         self._work = None
         if self._project_id is not None:
             self._bounds.end(self._project_id)

@@ -3,22 +3,26 @@
 // Each block (a rack, say) is a rectangle of cells; the blocks of a parent flow in shelves below its name; parents
 // stand below each other. What a point hits is found by three binary searches, however many hosts there are.
 
-const GAP = 1;
-const HEAD = 2;
+/** Hosts up to which a cell has several texels, so that gaps are parts of a cell. */
+const FEW = 4000;
 
 /**
  * The layout of a map's blocks. `blocks`: `{name, parent, first, count}`, columns of equal length.
- * Returns `{width, height, parents, blocks}` in cells; each block has `x, y, columns, rows, first, count, index`.
+ * Returns `{width, height, unit, bands, blocks}` in cells, of `unit` texels each way; each block has `x, y, columns,
+ * rows, first, count, index`.
  */
 export function layout(blocks, parents, aspect = 1.6) {
+  const total = blocks.count.reduce((sum, count) => sum + count, 0);
+  const unit = total <= FEW ? 8 : 1;
+  const [GAP, HEAD, NAME] = unit > 1 ? [0.375, 0.5, 0.375] : [1, 2, 1];
   const groups = new Map();
   blocks.first.forEach((first, index) => {
     const parent = blocks.parent[index];
     if (!groups.has(parent)) groups.set(parent, []);
     groups.get(parent).push(index);
   });
-  const area = blocks.count.reduce((sum, count) => sum + size(count).columns + GAP > 0 ? sum + (size(count).columns + GAP) * (size(count).rows + GAP + 1) : sum, 0);
-  const width = Math.max(Math.ceil(Math.sqrt(area * aspect)), ...blocks.count.map((count) => size(count).columns + GAP), 8);
+  const area = blocks.count.reduce((sum, count) => sum + (size(count).columns + GAP) * (size(count).rows + GAP + NAME), 0);
+  const width = Math.max(Math.ceil(Math.sqrt(area * aspect)), ...blocks.count.map((count) => size(count).columns + GAP), 6);
   const placed = [];
   const bands = [];
   let y = 0;
@@ -35,9 +39,9 @@ export function layout(blocks, parents, aspect = 1.6) {
         shelf = {y, height: 0, blocks: []};
         x = 0;
       }
-      const block = {index, name: blocks.name[index], x, y: y + 1, columns, rows, first: blocks.first[index], count: blocks.count[index]};
+      const block = {index, name: blocks.name[index], x, y: y + NAME, columns, rows, first: blocks.first[index], count: blocks.count[index]};
       shelf.blocks.push(block);
-      shelf.height = Math.max(shelf.height, rows + 1 + GAP);
+      shelf.height = Math.max(shelf.height, rows + NAME + GAP);
       placed.push(block);
       x += columns + GAP;
     }
@@ -47,7 +51,7 @@ export function layout(blocks, parents, aspect = 1.6) {
     bands.push(band);
     y += GAP;
   }
-  return {width, height: Math.max(y, 1), bands, blocks: placed};
+  return {width, height: Math.max(y, 1), unit, name: NAME, bands, blocks: placed};
 }
 
 /** A block is about half as high as it is wide, as racks of a row are drawn. */
@@ -73,7 +77,7 @@ export function hit(plan, x, y) {
   const band = last(plan.bands, "y", y);
   const shelf = band && last(band.shelves, "y", y);
   const block = shelf && last(shelf.blocks, "x", x);
-  if (!block || x >= block.x + block.columns || y >= block.y + block.rows || y < block.y - 1) return null;
+  if (!block || x >= block.x + block.columns || y >= block.y + block.rows || y < block.y - plan.name) return null;
   const row = Math.floor(y - block.y);
   const index = row * block.columns + Math.floor(x - block.x);
   return {block, host: row >= 0 && index < block.count ? block.first + index : null};

@@ -32,16 +32,18 @@ export const words = (text) => new Uint16Array(bytes(text).buffer);
 /** The picture: one texel per host. By how many of a flavor still fit, if `fits`, else by fill. */
 function texture(plan, map, colours) {
   const canvas = document.createElement("canvas");
-  canvas.width = plan.width;
-  canvas.height = plan.height;
+  const {unit} = plan;
+  const wide = Math.ceil(plan.width * unit);
+  canvas.width = wide;
+  canvas.height = Math.ceil(plan.height * unit);
   const context = canvas.getContext("2d");
-  const image = context.createImageData(plan.width, plan.height);
+  const image = context.createImageData(canvas.width, canvas.height);
   const {data} = image;
-  const most = map.fits ? Math.max(1, ...sample(map.fits)) : 1;
+  const most = largest(map.fits);
   for (const block of plan.blocks) {
     for (let within = 0; within < block.count; within += 1) {
       const host = block.first + within;
-      const at = 4 * ((block.y + Math.floor(within / block.columns)) * plan.width + block.x + (within % block.columns));
+      const at = 4 * ((block.y + Math.floor(within / block.columns)) * unit * wide + (block.x + (within % block.columns)) * unit);
       const flags = map.flags[host];
       let colour = colours.none;
       if (map.fits) colour = map.fits[host] ? colours.ramp[Math.round(100 * Math.min(1, map.fits[host] / most))] : colours.none;
@@ -49,22 +51,25 @@ function texture(plan, map, colours) {
       const faded = flags & FLAG.filtered;
       for (let part = 0; part < 3; part += 1) data[at + part] = faded ? Math.round(colour[part] * 0.12 + colours.ground[part] * 0.88) : colour[part];
       data[at + 3] = 255;
+      for (let row = 0; row < unit; row += 1) {
+        for (let column = row ? 0 : 1; column < unit; column += 1) data.copyWithin(at + 4 * (row * wide + column), at, at + 4);
+      }
     }
   }
   context.putImageData(image, 0, 0);
   return canvas;
 }
 
-/** Enough of a column to know its largest values, without spreading 100,000 arguments. */
-function sample(column) {
-  const found = [1];
-  for (const one of column) if (one > found[0]) found[0] = one;
+/** The largest number of a column, at least 1. */
+function largest(column) {
+  let found = 1;
+  for (const one of column ?? []) if (one > found) found = one;
   return found;
 }
 
 /** Marks of state, by shape as well as by colour, in a cell of the given size. */
 function mark(context, flags, x, y, size, colours) {
-  context.lineWidth = Math.max(1, size / 10);
+  context.lineWidth = Math.max(1, Math.min(3, size / 10));
   if (flags & FLAG.away) {
     context.strokeStyle = colours.soft;
     context.beginPath();
@@ -87,7 +92,7 @@ function mark(context, flags, x, y, size, colours) {
   }
   if (flags & (FLAG.over | FLAG.violation)) {
     context.strokeStyle = flags & FLAG.over ? colours.mark : colours.bad;
-    context.lineWidth = Math.max(1.5, size / 7);
+    context.lineWidth = Math.max(1.5, Math.min(4, size / 7));
     context.strokeRect(x + context.lineWidth / 2, y + context.lineWidth / 2, size - context.lineWidth, size - context.lineWidth);
   }
 }
@@ -105,6 +110,7 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
   const [extent, resize] = useState(0);
   const plan = useMemo(() => layout(map.blocks, map.parents), [map.shape]);
   const colours = useMemo(palette, [scheme]);
+  const most = useMemo(() => largest(map.fits), [map.fits]);
   const picture = useMemo(() => texture(plan, map, colours), [plan, map, colours]);
 
   useEffect(() => {
@@ -121,7 +127,7 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
 
   const fit = () => {
     const {clientWidth, clientHeight} = canvas.current;
-    const scale = Math.min(clientWidth / plan.width, clientHeight / plan.height, 90);
+    const scale = Math.min(clientWidth / plan.width, clientHeight / plan.height, 120);
     view.current = {scale, x: (clientWidth - scale * plan.width) / 2, y: Math.max(0, Math.min(8, clientHeight - scale * plan.height))};
   };
 
@@ -140,13 +146,13 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, wide, high);
     context.imageSmoothingEnabled = false;
-    context.drawImage(picture, left, top, scale * plan.width, scale * plan.height);
+    context.drawImage(picture, left, top, (scale * picture.width) / plan.unit, (scale * picture.height) / plan.unit);
     for (const band of plan.bands) {
       if (top + band.end * scale < 0 || top + band.y * scale > high) continue;
       context.fillStyle = colours.text;
       context.font = `600 ${Math.max(11, Math.min(16, scale * 1.4))}px system-ui`;
       context.textBaseline = "bottom";
-      context.fillText(band.name, Math.max(4, left), top + (band.y + 1.6) * scale + 2, wide - 8);
+      context.fillText(band.name, Math.max(4, left), top + (plan.unit > 1 ? band.y + 0.3 : band.y + 1.6) * scale + 2, wide - 8);
       if (scale < FRAMES) continue;
       for (const shelf of band.shelves) {
         if (top + (shelf.y + shelf.height) * scale < 0 || top + shelf.y * scale > high) continue;
@@ -186,7 +192,8 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
       context.lineWidth = 1;
       context.strokeRect(cx + 0.5, cy + 0.5, scale - 1, scale - 1);
       if (scale < NAMES) continue;
-      context.fillStyle = map.fits || map.fill[host] > 55 && map.fill[host] !== NONE ? colours.card : colours.text;
+      const dark = map.fits ? map.fits[host] / most > 0.55 : map.fill[host] > 55 && map.fill[host] !== NONE;
+      context.fillStyle = dark && !(flags & FLAG.filtered) ? colours.card : colours.text;
       context.font = "12px system-ui";
       context.textBaseline = "top";
       context.fillText(map.names[host], cx + 5, cy + 5, scale - 10);
