@@ -200,6 +200,11 @@ def _why(one: ViolationRecord) -> str:
     return f"{one.text} ({said})"
 
 
+def with_begun(text: str, body: Mapping[str, Any] | None, *, dry_run: bool = False) -> str:
+    """A text about a change, and under it the violations that the change begins."""
+    return "\n".join((text, *begun((body or {}).get("breaks"), dry_run=dry_run)))
+
+
 def begun(breaks: Mapping[str, Any] | None, *, dry_run: bool) -> Iterator[str]:
     """The violations that a change begins: how many, and a line for each."""
     if breaks is None:  # of an older service

@@ -10,6 +10,7 @@ import msgspec
 from moorage.cli import confirm, decision_text, mix
 from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.listing import part_of
 from moorage.cli.output import Shown, fields, listing, moment, short, stack, table
 from moorage.cli.parser import Flag, Option
@@ -244,7 +245,8 @@ class Confirm(Command):
             if not args.yes:
                 confirm.ask_to_close(client, found, self.app.stderr)
             answer = client.decisions.confirm(str(found.id))
-        return Shown(answer.body, decision_text.confirmed(answer.body))
+        text = decision_text.confirmed(answer.body)
+        return Shown(answer.body, with_begun(text, answer.body))
 
 
 class Release(Command):
@@ -256,4 +258,5 @@ class Release(Command):
         with self.client() as client:
             found = find(client, args.decision).value
             body = client.decisions.release(str(found.id), found.generation).body
-        return Shown(body or {"released": found.id}, f"released {short(str(found.id))}")
+        text = with_begun(f"released {short(str(found.id))}", body)
+        return Shown({"released": found.id, **(body or {})}, text)

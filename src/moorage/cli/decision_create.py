@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
@@ -37,6 +38,6 @@ class Create(Command):
                 answer = client.decisions.decide(
                     {"ensemble_id": ensemble.id, **how}, dry_run=args.dry_run
                 )
-        if args.dry_run:
-            return Shown(answer.body, decision_text.dry_run(answer.value))
-        return Shown(answer.body, decision_text.SEPARATOR.join(decision_text.held(answer.value)))
+        held = decision_text.SEPARATOR.join(decision_text.held(answer.value))
+        text = decision_text.dry_run(answer.value) if args.dry_run else held
+        return Shown(answer.body, with_begun(text, answer.body, dry_run=args.dry_run))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import confirm, decision_text
 from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.host_checks import notes_on_roles
 from moorage.cli.listing import part_of
 from moorage.cli.output import (
@@ -414,14 +415,15 @@ class Delete(Command):
             lease = _open_lease(client, ensemble) if args.cascade else None
             if not args.yes:
                 confirm.ask_to_delete(members, self.app.stderr)
-            client.ensembles.delete(ensemble_id, generation, leases=args.cascade is not None)
+            done = client.ensembles.delete(ensemble_id, generation, leases=args.cascade is not None)
         freed = [one.name for one in members if one.status == confirm.HELD]
         said = f", freed {counted(len(freed), 'held place')}: {summed(freed)}" if freed else ""
         body: dict[str, Any] = {"deleted": ensemble_id, "released_members": freed}
         if lease is not None:
             said = f", cancelled lease {called(lease)} ({lease.name}){said}"
             body["cancelled_lease"] = lease.id
-        return Shown(body, f"deleted {short(ensemble_id)}{said}")
+        body |= done.body or {}
+        return Shown(body, with_begun(f"deleted {short(ensemble_id)}{said}", body))
 
 
 def _open_lease(client: Moorage, ensemble: Ensemble) -> Lease | None:

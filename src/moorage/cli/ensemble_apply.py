@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
+from moorage.cli.compliance import with_begun
 from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble_create import create_ensemble, decide_arguments, decide_body
 from moorage.cli.ensemble_source import FileOrFormat, FromFile
@@ -121,7 +122,7 @@ class Apply(_Described):
                 with deciding(client, None if args.dry_run else stored.id):
                     placed = client.decisions.decide(again, dry_run=args.dry_run)
                 line = decision_text.SEPARATOR.join(decision_text.held(placed.value))
-                return Shown(placed.body, line)
+                return Shown(placed.body, with_begun(line, placed.body, dry_run=args.dry_run))
             else:
                 return Shown({"ensemble_id": stored.id, "changed": False}, "unchanged")
         made = answer.value
@@ -130,7 +131,8 @@ class Apply(_Described):
             if args.dry_run and made.decision
             else decision_text.created(made)
         )
-        return Shown(answer.body, "\n".join(line for line in (_lines(found), said) if line))
+        text = "\n".join(line for line in (_lines(found), said) if line)
+        return Shown(answer.body, with_begun(text, answer.body, dry_run=args.dry_run))
 
 
 def _decides(one: Difference) -> bool:

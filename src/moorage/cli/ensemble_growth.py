@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble import headroom_lines
 from moorage.cli.ensemble_create import decide_arguments, decide_body
@@ -107,7 +108,8 @@ class Extend(Sized):
             ensemble_id = client.ensembles.find(args.ensemble)
             with deciding(client, None if args.dry_run else ensemble_id):
                 answer = client.ensembles.extend(ensemble_id, body, dry_run=args.dry_run)
-        return Shown(answer.body, extended(answer.value))
+        text = extended(answer.value)
+        return Shown(answer.body, with_begun(text, answer.body, dry_run=args.dry_run))
 
 
 def extended(made: Extended) -> str:
@@ -157,7 +159,8 @@ class Shrink(Sized):
             preferred = members_named(client, ensemble_id, args.prefer or ())
             body |= {"prefer": preferred} if preferred else {}
             answer = client.ensembles.shrink(ensemble_id, body, dry_run=args.dry_run)
-        return Shown(answer.body, shrunk(answer.value))
+        text = shrunk(answer.value)
+        return Shown(answer.body, with_begun(text, answer.body, dry_run=args.dry_run))
 
 
 def members_named(client: Moorage, ensemble_id: str, names: Sequence[str]) -> list[str]:

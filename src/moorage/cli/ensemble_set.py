@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
@@ -97,9 +98,9 @@ class Set(Command):
             with deciding(client, None if args.dry_run else ensemble_id):
                 answer = client.ensembles.change(ensemble_id, change, dry_run=args.dry_run)
         made = answer.value
-        if args.dry_run and made.decision:
-            return Shown(answer.body, decision_text.dry_change(made))
-        return Shown(answer.body, decision_text.created(made))
+        decides = args.dry_run and made.decision
+        text = decision_text.dry_change(made) if decides else decision_text.created(made)
+        return Shown(answer.body, with_begun(text, answer.body, dry_run=args.dry_run))
 
 
 def _check_roles(args: argparse.Namespace, roles: Sequence[str]) -> None:

@@ -39,6 +39,8 @@ _SAID: Final = (
         "ends",
         "edge",
         "changed",
+        "counts",
+        "policies",
         "missing",
         "before",
         "now",
@@ -87,6 +89,8 @@ def _crossing(body: Mapping[str, Any]) -> str:
 
 
 def _word(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_word(one)}" for name, one in value.items())
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

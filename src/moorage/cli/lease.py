@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from moorage.cli import lease_text
 from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.gantt import MARKS
 from moorage.cli.listing import part_of
 from moorage.cli.output import (
@@ -188,12 +189,15 @@ class Cancel(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             lease = client.leases.show(client.leases.find(args.lease)).value
-            client.leases.cancel(lease.id, lease.generation, dry_run=args.dry_run)
+            done = client.leases.cancel(lease.id, lease.generation, dry_run=args.dry_run)
             after = client.leases.show(lease.id)
         called = lease_text.called(lease)
         if args.dry_run:
-            return Shown(after.body, f"lease {called}  {lease.status}, can be cancelled")
-        return Shown(after.body, f"lease {called}  {lease_text.status(after.value)}")
+            text = f"lease {called}  {lease.status}, can be cancelled"
+        else:
+            text = f"lease {called}  {lease_text.status(after.value)}"
+        body = after.body | (done.body or {})
+        return Shown(body, with_begun(text, body, dry_run=args.dry_run))
 
 
 class Events(Command):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import lease_text
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.lease import LEASE
 from moorage.cli.output import Shown
 from moorage.cli.parser import DRY_RUN, Option, new_name
@@ -51,7 +52,8 @@ def _changed(
         lease = client.leases.show(client.leases.find(args.lease)).value
         body = {"generation": lease.generation, **change(lease)}
         answer = client.leases.change(lease.id, body, dry_run=args.dry_run)
-    return Shown(answer.body, lease_text.granted(answer.value, dry_run=args.dry_run))
+    text = lease_text.granted(answer.value, dry_run=args.dry_run)
+    return Shown(answer.body, with_begun(text, answer.body, dry_run=args.dry_run))
 
 
 def _wrong_way(lease: Lease, roles: Sequence[tuple[str, int]], *, more: bool) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
+from moorage.cli.compliance import begun, with_begun
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, table
 from moorage.cli.parser import DRY_RUN, ENSEMBLE, Flag, Option, WrongUsage
@@ -110,11 +111,13 @@ class Add(Command):
                 client.ensembles.find(args.ensemble), member, dry_run=args.dry_run
             )
         made = answer.value
-        if args.dry_run and made.decision:
-            return Shown(answer.body, decision_text.dry_run(made.decision))
         if made.decision:
-            return Shown(answer.body, decision_text.created(made))
-        violations = answer.body.get("violations") or ()
+            placed = (
+                decision_text.dry_run(made.decision)
+                if args.dry_run
+                else decision_text.created(made)
+            )
+            return Shown(answer.body, with_begun(placed, answer.body, dry_run=args.dry_run))
         newcomer = args.server or f"{member['role']['count']} more"
         lines = [f"{newcomer} {'would join' if args.dry_run else 'joins'} {args.role}"]
         lines += [
@@ -122,8 +125,7 @@ class Add(Command):
             f" the server takes {one.get('requested', 0)}"
             for one in answer.body.get("diff") or ()
         ]
-        lines += [f"VIOLATED {one['policy']}: {one['text']}" for one in violations]
-        return Shown(answer.body, "\n".join(lines))
+        return Shown(answer.body, with_begun("\n".join(lines), answer.body, dry_run=args.dry_run))
 
 
 class Remove(Command):
@@ -157,8 +159,7 @@ class Remove(Command):
         done = "would be removed" if removed.dry_run else "removed"
         freed = ", its place is freed" if removed.freed else ""
         lines = [f"{removed.member} {done} from {short(ensemble_id)}{freed}"]
-        verb = "would break" if removed.dry_run else "BROKEN"
-        lines += [f"{verb} {one.policy}: {one.text}" for one in removed.violations]
+        lines += begun(answer.body.get("breaks"), dry_run=removed.dry_run)
         if removed.further_changes:
             lines.append(f"further changes will be refused: {removed.further_changes}")
         return Shown(answer.body, "\n".join(lines))

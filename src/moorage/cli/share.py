@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.columns import columns, pairs
 from moorage.cli.command import Command
+from moorage.cli.compliance import with_begun
 from moorage.cli.decision_text import SEPARATOR
 from moorage.cli.output import Shown, fields, listing_of_projects, short
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option
@@ -90,7 +91,8 @@ class Revoke(Command):
         with self.client() as client:
             share = client.shares.find(args.share)
             answer = client.shares.revoke(share, dry_run=args.dry_run)
-        return Shown(answer.body, _line(answer.value))
+        text = with_begun(_line(answer.value), answer.body, dry_run=args.dry_run)
+        return Shown(answer.body, text)
 
 
 def _line(one: Share) -> str:

@@ -160,10 +160,10 @@ class Ensembles(Resource):
         path, body = f"/{ensemble_id}", {"ensemble": change}
         return self._send("PATCH", path, body, OneEnsemble, dry_run=dry_run)
 
-    def delete(self, ensemble_id: str, generation: int, *, leases: bool = False) -> None:
+    def delete(self, ensemble_id: str, generation: int, *, leases: bool = False) -> Reply:
         """Delete it and release its holds, if its generation is unchanged; or with its lease."""
         cascade = "leases" if leases else None
-        self._delete(f"/{ensemble_id}", generation=generation, cascade=cascade)
+        return self._delete(f"/{ensemble_id}", generation=generation, cascade=cascade)
 
     def extend(
         self, ensemble_id: str, extension: Mapping[str, Any], *, dry_run: bool = False

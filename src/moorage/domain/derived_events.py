@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from moorage.domain import changes
 from moorage.domain.decisions import ClaimState
 from moorage.domain.effects import ENDED, EffectKind
+from moorage.domain.ensembles import described_otherwise
 from moorage.domain.events import DerivedEvent
 from moorage.domain.host_states import ClosingReason
 from moorage.domain.member_names import MemberName
@@ -298,10 +299,14 @@ def _violation(change: changes.PutViolation, before: StoredState) -> Iterator[De
 
 def _ensemble(change: changes.PutEnsemble, before: StoredState) -> Iterator[DerivedEvent]:
     del before
+    one, old = change.ensemble, change.described
     if change.generation is None:
-        one = change.ensemble
-        body = {"name": one.name, "members": len(one.members)}
+        body: dict[str, object] = {"name": one.name, "members": len(one.members)}
         yield DerivedEvent("ensemble.created", one.project_id, one.id, one.generation, body)
+    elif old is not None and (changed := described_otherwise(old, one)):
+        body = {"name": one.name, **changed}
+        generation = change.generation + 1
+        yield DerivedEvent("ensemble.changed", one.project_id, one.id, generation, body)
 
 
 def _no_ensemble(change: changes.DeleteEnsemble, before: StoredState) -> Iterator[DerivedEvent]:

@@ -468,3 +468,30 @@ class MemberSelection:
             for name in names_above(role):
                 found.setdefault(name, []).append(role)
         return found
+
+
+def described_otherwise(old: Ensemble, new: Ensemble) -> dict[str, object]:
+    """What differs between two descriptions of an ensemble; empty: nothing does."""
+    was, now = old.counts, new.counts
+    counts = {
+        role: [was.get(role, 0), now.get(role, 0)]
+        for role in sorted(was.keys() | now.keys())
+        if was.get(role, 0) != now.get(role, 0)
+    }
+    roles = _differing({one.name: one for one in old.roles}, {one.name: one for one in new.roles})
+    policies = _differing(
+        {one.name: one for one in old.policies}, {one.name: one for one in new.policies}
+    )
+    changed: dict[str, object] = {
+        "former_name": old.name if old.name != new.name else None,
+        "counts": counts,
+        "roles": roles,
+        "policies": policies,
+        "metadata": _differing(old.metadata, new.metadata),
+    }
+    return changed if any(changed.values()) else {}
+
+
+def _differing(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+    """Names of what is new, gone or otherwise."""
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))

@@ -106,6 +106,13 @@ EVENT_TYPES: Final = (
     EventType("waitlist.cancelled", "waitlist entry", "its owner cancels it", _ENTRY),
     EventType("waitlist.failed", "waitlist entry", "it can no longer be granted", _ENTRY),
     EventType("ensemble.created", "ensemble", "it is described", ("name", "members")),
+    EventType(
+        "ensemble.changed",
+        "ensemble",
+        "it is described otherwise: `counts` has role -> members before and after; `roles`,"
+        " `policies` and `metadata` name what is new, gone or otherwise",
+        ("name", "former_name", "counts", "roles", "policies", "metadata"),
+    ),
     EventType("ensemble.deleted", "ensemble", "it is deleted", ("name",)),
     EventType(
         "ensemble.max_additional",

@@ -129,6 +129,10 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         inside = partial(work, log=self._backend.log, clock=self._clock, actor=self._actor)
         return partial(self._backend.write, inside)
 
+    @property
+    def left_out(self) -> Sequence[Change]:
+        return ()
+
     def by(self, actor: Actor) -> Ledger:
         view = Ledger.__new__(Ledger)  # as `copy`, which takes ten times as long
         view.__dict__ = {**self.__dict__, "_actor": stored_bodies.ACTOR.encode(actor)}
@@ -173,6 +177,8 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
         self._ledger = ledger
         self._put = dict(put)
         """What was put, by its type and id."""
+        self.left_out: list[Change] = []
+        """The changes of its commits, in their order."""
         self._explaining = explained
         """Whether explanations of refusals are written; no event reports them."""
 
@@ -193,6 +199,7 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
         """
         if self._explaining and (kept := tuple(_explanations(changeset))):
             return self._ledger.commit(Changeset(kept))
+        self.left_out += changeset.changes
         for one in changeset.changes:
             match one:
                 case (

@@ -68,6 +68,9 @@ class ComplianceRecords(Protocol):
     def ensembles_of(self, servers: Iterable[str], decisions: Iterable[str]) -> frozenset[str]:
         """Ids of the ensembles that have any of these servers, or were decided by any of these."""
 
+    def referring(self, ensembles: Iterable[str]) -> frozenset[str]:
+        """Ids of the ensembles whose policies refer to any of these."""
+
     def ensembles_by_id(self, ids: Collection[str]) -> Sequence[WrittenEnsemble]:
         """Those of the ensembles that exist, by creation, with what their policies refer to."""
 

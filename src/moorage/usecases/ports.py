@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.capacity_windows import CapacityWindow
-    from moorage.domain.changes import Changeset, Committed
+    from moorage.domain.changes import Change, Changeset, Committed
     from moorage.domain.consumers import Consumer
     from moorage.domain.decision_records import DecisionRecord
     from moorage.domain.decisions import Claim, Decision
@@ -158,6 +158,10 @@ class Store(Protocol):
 
     def dry_run(self, *, explained: bool = False) -> Store:
         """A view of the ledger whose commits write nothing, or explanations only (ADR-0053)."""
+
+    @property
+    def left_out(self) -> Sequence[Change]:
+        """Of a dry run what it would have written so far; of the ledger nothing."""
 
     def by(self, actor: Actor) -> Self:
         """A view of the ledger whose commits say that this actor caused them (ADR-0058)."""

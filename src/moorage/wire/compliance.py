@@ -121,7 +121,7 @@ class OneCompliance(Struct, frozen=True):
 
 
 class NewlyBroken(Struct, frozen=True):
-    """A violation that a change begins, for operators."""
+    """A violation that a change begins. No tenant reads names of hosts or domains in its text."""
 
     ensemble_id: str
     ensemble: str
@@ -146,3 +146,9 @@ class Impact(Struct, frozen=True):
     """How many ensembles were judged."""
     ensembles: int
     """How many there are."""
+
+
+class Broken(Struct, frozen=True):
+    """What a deletion newly breaks."""
+
+    breaks: Impact

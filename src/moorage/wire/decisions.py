@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from moorage.wire.compliance import Impact
 from moorage.wire.fields import (
     FOR_OPERATORS,
     At,
@@ -262,6 +263,8 @@ class OneDecision(Struct, frozen=True):
     """One decision."""
 
     decision: Decision
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class Decisions(Struct, frozen=True):
@@ -280,3 +283,5 @@ class Confirmed(Struct, frozen=True):
     released: int
     released_members: list[str]
     members: int
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from moorage.domain.describe_groups import MAX_GROUPS
 from moorage.domain.describe_members import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA, MAX_VOLUME
+from moorage.wire.compliance import Impact
 from moorage.wire.decisions import DecideBody, Decision
 from moorage.wire.fields import (
     Alternatives,
@@ -319,6 +320,8 @@ class OneEnsemble(Struct, frozen=True):
     dry_run: bool = False
     computed_at: At | UnsetType = UNSET
     revision: int | UnsetType = UNSET
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class Ensembles(Struct, frozen=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.wire.compliance import Impact
 from moorage.wire.decisions import Additional, DecideBody, Decision
 from moorage.wire.ensembles import Ensemble
 from moorage.wire.fields import Count, IdempotencyKey, Name
@@ -66,6 +67,8 @@ class OneExtended(Struct, frozen=True):
     """What came of an extension."""
 
     extend: Extended
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class HeadroomBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,3 +143,5 @@ class OneShrunk(Struct, frozen=True):
     """What came of a shrinking."""
 
     shrink: Shrunk
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""

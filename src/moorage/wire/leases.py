@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.wire.compliance import Impact
 from moorage.wire.decisions import Decision, Priority, Search
 from moorage.wire.ensembles import Ensemble, Policy, RoleBody
 from moorage.wire.fields import (
@@ -291,6 +292,8 @@ class OneLease(Struct, frozen=True):
     dry_run: bool = False
     computed_at: At | UnsetType = UNSET
     revision: int | UnsetType = UNSET
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class Leases(Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.wire.claims import Difference
+from moorage.wire.compliance import Impact
 from moorage.wire.decisions import DecideBody, Decision, UntilBecause
 from moorage.wire.ensembles import Ensemble, RoleBody, Violation
 from moorage.wire.fields import FOR_OPERATORS, At, IdempotencyKey, Link, Uuid
@@ -83,6 +84,8 @@ class Added(Struct, frozen=True):
     diff: list[Difference] | UnsetType = UNSET
     """How the size of a running server differs from its role's."""
     dry_run: bool = False
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class Removed(Struct, frozen=True):
@@ -91,8 +94,6 @@ class Removed(Struct, frozen=True):
     member: str
     freed: bool
     """Whether its place was held, or taken for a server being built, and is free now."""
-    violations: list[Violation]
-    """Of policies that hold with it and not without it."""
     dry_run: bool = False
     further_changes: str | UnsetType = UNSET
     """Why further changes will be refused until the policies change; absent if they will not."""
@@ -102,6 +103,8 @@ class OneRemoved(Struct, frozen=True):
     """What a removal did, or would do."""
 
     removed: Removed
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class Members(Struct, frozen=True):

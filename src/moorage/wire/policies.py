@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from moorage.wire.compliance import Impact
 from moorage.wire.ensembles import Violation
 from moorage.wire.fields import Generation, Link
 
@@ -24,6 +25,8 @@ class OnePolicy(Struct, frozen=True):
     violations: list[Violation] | UnsetType = UNSET
     generation: int | UnsetType = UNSET
     dry_run: bool = False
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class Policies(Struct, frozen=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from moorage.wire.compliance import Impact
 from moorage.wire.ensembles import Role
 from moorage.wire.fields import Link
 
@@ -31,6 +32,8 @@ class OneShare(Struct, frozen=True):
     """One share."""
 
     share: Share
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""
 
 
 class Shares(Struct, frozen=True):

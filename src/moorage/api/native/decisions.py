@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import deleted, impact_view
 from moorage.api.native.formats import plain, view
 from moorage.api.native.paging import listed
 from moorage.api.native.request_mix import room_view
@@ -27,6 +28,7 @@ from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
 from moorage.usecases.shared.access import sees
 from moorage.usecases.shared.host_labels import domains_of, label
+from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.role_access import list_decisions, seen_decision, sees_role
 from moorage.usecases.shared.ticket_flavors import ticket_flavors
 from moorage.wire import decisions as wire
@@ -52,11 +54,12 @@ def create(call: Call) -> Reply:
     body: DecisionBody = call.body.decision
     options, identity = reading.decision_options(call, body), reading.identity(call, body, body.id)
     dry = call.dry_run
-    made = call.perform(decide_ensemble, body.ensemble_id, options, identity)
+    id_ = body.ensemble_id
+    made, impact = call.perform_judged([id_], decide_ensemble, id_, options, identity)
     claims = () if dry else call.env.store.claims(decision_id=made.decision.id)
     view = decision_view(call, made.decision, made.ensemble, made.snapshot, claims, dry_run=dry)
     return call.made(
-        wire.OneDecision(view),
+        wire.OneDecision(view, impact_view(impact)),
         generation=made.decision.generation,
         location=f"decisions/{made.decision.id}",
     )
@@ -95,13 +98,16 @@ def renew(call: Call) -> Reply:
 
 def release(call: Call) -> Reply:
     """DELETE: release unclaimed places."""
-    call.perform(release_decision, call.path["id"], call.expected(None))
-    return Reply()
+    expected = call.expected(None)
+    _, impact = call.perform_judged(_decided(call), release_decision, call.path["id"], expected)
+    return deleted(impact)
 
 
 def confirm(call: Call) -> Reply:
     """POST: confirm the claimed places, free the others."""
-    done = call.perform(confirm_decision, call.path["id"], call.matched)
+    done, impact = call.perform_judged(
+        _decided(call), confirm_decision, call.path["id"], call.matched
+    )
     return Reply(
         wire.Confirmed(
             decision=view_of(call, done.decision, dry_run=call.dry_run),
@@ -110,9 +116,16 @@ def confirm(call: Call) -> Reply:
             released=len(done.released),
             released_members=[str(name) for name in done.released],
             members=len(done.ensemble.members),
+            breaks=impact_view(impact),
         ),
         generation=done.decision.generation,
     )
+
+
+def _decided(call: Call) -> list[str]:
+    """The id of the ensemble of the path's decision, if there is one."""
+    decision = if_stored(call.env.store.decision, call.path["id"])
+    return [] if decision is None else [decision.ensemble_id]
 
 
 def view_of(call: Call, decision: Decision, *, dry_run: bool = False) -> wire.Decision:

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import deleted, impact_view
 from moorage.api.native.decisions import decision_view, seen_by_caller
 from moorage.api.native.formats import view
 from moorage.api.native.paging import Listing
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.nova_servers import ServerOptions
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.ensembles.create import EnsembleResult
     from moorage.wire.decisions import Decision
     from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
@@ -95,9 +97,11 @@ def change(call: Call) -> Reply:
     """PATCH: change counts, policies and metadata; held places are decided anew at once."""
     body: EnsembleChangeBody = call.body.ensemble
     source = reading.builtins(body)
-    changed = call.perform(
+    id_ = call.path["id"]
+    changed, impact = call.perform_judged(
+        [id_],
         change_ensemble,
-        call.path["id"],
+        id_,
         ChangeRequest(
             name=body.name,
             metadata=None if body.metadata is None else read_metadata(body.metadata),
@@ -108,7 +112,7 @@ def change(call: Call) -> Reply:
         ),
         None if body.decide is None else reading.decision_options(call, body.decide),
     )
-    return made(call, changed, location=False)
+    return made(call, changed, location=False, impact=impact)
 
 
 def delete(call: Call) -> Reply:
@@ -117,8 +121,9 @@ def delete(call: Call) -> Reply:
     if cascade not in {None, "leases"}:
         raise InvalidDescription(f"cascade is leases, not {cascade!r}", path="cascade")
     delete_it = delete_ensemble if cascade is None else delete_leased_ensemble
-    call.perform(delete_it, call.path["id"], call.expected(None))
-    return Reply()
+    id_ = call.path["id"]
+    _, impact = call.perform_judged([id_], delete_it, id_, call.expected(None))
+    return deleted(impact)
 
 
 def survives(call: Call) -> Reply:
@@ -138,7 +143,9 @@ def survives(call: Call) -> Reply:
     )
 
 
-def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
+def made(
+    call: Call, made: EnsembleResult, *, location: bool, impact: Impact | None = None
+) -> Reply:
     """The reply to the creation or change of an ensemble."""
     snapshot, dry = made.snapshot or call.env.store.snapshot(), call.dry_run
     decision = decision_or_none(call, made.ensemble, made.decision, snapshot, dry_run=dry)
@@ -150,6 +157,7 @@ def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
             dry_run=dry,
             computed_at=format_instant(snapshot.taken_at),
             revision=snapshot.revision,
+            breaks=UNSET if impact is None else impact_view(impact),
         ),
         generation=made.ensemble.generation,
         location=f"ensembles/{made.ensemble.id}" if location else None,

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from moorage.api.native import reading
+from moorage.api.native.compliance import impact_view
 from moorage.api.native.decisions import domains_view
 from moorage.api.native.ensembles import decision_or_none, ensemble_view
 from moorage.api.native.formats import view
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 def extend(call: Call) -> Reply:
     """POST: decide more members beside those that there are."""
     body: ExtendBody = call.body.extend
-    made = call.perform(
+    id_ = call.path["id"]
+    made, impact = call.perform_judged(
+        [id_],
         extend_ensemble,
-        call.path["id"],
+        id_,
         Extension(
             _counts(body),
             least=body.least,
@@ -51,16 +54,20 @@ def extend(call: Call) -> Reply:
         max_additional={} if decision is None else decision.max_additional,
         dry_run=call.dry_run,
     )
-    return call.made(wire.OneExtended(extended), generation=made.ensemble.generation)
+    return call.made(
+        wire.OneExtended(extended, impact_view(impact)), generation=made.ensemble.generation
+    )
 
 
 def shrink(call: Call) -> Reply:
     """POST: take members out so that the policies keep holding."""
     body: ShrinkBody = call.body.shrink
     counts = _counts(body)
-    made = call.perform(
+    id_ = call.path["id"]
+    made, impact = call.perform_judged(
+        [id_],
         shrink_ensemble,
-        call.path["id"],
+        id_,
         Reduction(
             counts,
             prefer=tuple(reading.member_name(one) for one in body.prefer),
@@ -75,7 +82,7 @@ def shrink(call: Call) -> Reply:
         after=_after(call, made, {*counts.counts, *counts.sizes}),
         dry_run=call.dry_run,
     )
-    return call.made(wire.OneShrunk(view), generation=made.ensemble.generation)
+    return call.made(wire.OneShrunk(view, impact_view(impact)), generation=made.ensemble.generation)
 
 
 def headroom(call: Call) -> Reply:

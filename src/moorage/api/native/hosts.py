@@ -16,6 +16,7 @@ from moorage.wire import hosts as wire
 
 if TYPE_CHECKING:
     from moorage.api.native.call import Call
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.ledger.hosts import HostStatus, Occupancy
 
 
@@ -43,8 +44,7 @@ def show(call: Call) -> Reply:
 
 def close(call: Call) -> Reply:
     """POST: close a host."""
-    closed, impact = call.perform(close_host, call.path["name"], call.body.close.reason)
-    return Reply(wire.OneStatus(view(wire.HostStatus, closed), breaks=impact_view(impact)))
+    return _closed(*call.perform(close_host, call.path["name"], call.body.close.reason))
 
 
 def reopen(call: Call) -> Reply:
@@ -55,14 +55,18 @@ def reopen(call: Call) -> Reply:
 def put_service(call: Call) -> Reply:
     """PUT: what Nova says of a host's compute service."""
     service: wire.ServiceBody = call.body.service
-    found = call.perform(
+    service_of = call.perform(
         report_service,
         call.path["name"],
         enabled=service.status == "enabled",
         up=service.state == "up",
         forced_down=service.forced_down,
     )
-    return _status(found)
+    return _closed(*service_of)
+
+
+def _closed(one: HostStatus, impact: Impact) -> Reply:
+    return Reply(wire.OneStatus(view(wire.HostStatus, one), breaks=impact_view(impact)))
 
 
 def _status(one: HostStatus) -> Reply:

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from moorage.api.native import lease_requests, reading, waitlist
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import deleted, impact_view
 from moorage.api.native.decisions import decision_view
 from moorage.api.native.ensembles import ensemble_view
 from moorage.api.native.formats import NO_ACTIONS, instant, plain, view
@@ -29,6 +30,7 @@ from moorage.usecases.leases.queries import (
     remaining_in,
 )
 from moorage.usecases.preemption.preempted_leases import may_yield_until
+from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.waitlist.enter import create_or_wait
 from moorage.usecases.waitlist.queries import ListedEntry
 from moorage.wire import leases as wire
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.leases.audience import Audience
     from moorage.usecases.leases.create import DisplacedConsumer, LeaseResult
     from moorage.usecases.leases.queries import Remaining
@@ -104,20 +107,28 @@ def show(call: Call) -> Reply:
 def change(call: Call) -> Reply:
     """PATCH: extend, shrink, grow, move or rename a lease in one step."""
     body: LeaseChangeBody = call.body.lease
-    granted = call.perform(
+    granted, impact = call.perform_judged(
+        _leased(call),
         change_lease,
         call.path["id"],
         lease_requests.lease_change(body, call.env.store.now()),
         call.expected(body.generation),
         reading.identity(call, body, None),
     )
-    return granted_reply(call, granted, created=False)
+    return granted_reply(call, granted, created=False, impact=impact)
 
 
 def cancel(call: Call) -> Reply:
     """DELETE: cancel a lease; one that has started ends now."""
-    call.perform(cancel_lease, call.path["id"], call.expected(None))
-    return Reply()
+    id_, expected = call.path["id"], call.expected(None)
+    _, impact = call.perform_judged(_leased(call), cancel_lease, id_, expected)
+    return deleted(impact)
+
+
+def _leased(call: Call) -> list[str]:
+    """The id of the ensemble of the path's lease, if there is one."""
+    lease = if_stored(call.env.store.lease, call.path["id"])
+    return [] if lease is None else [lease.ensemble_id]
 
 
 def events(call: Call) -> Reply:
@@ -135,7 +146,9 @@ def events(call: Call) -> Reply:
     return listing_.reply("events")
 
 
-def granted_reply(call: Call, granted: LeaseResult, *, created: bool) -> Reply:
+def granted_reply(
+    call: Call, granted: LeaseResult, *, created: bool, impact: Impact | None = None
+) -> Reply:
     """The reply to a granted lease, with its placement."""
     lease, dry = granted.lease, call.dry_run
     return call.made(
@@ -160,6 +173,7 @@ def granted_reply(call: Call, granted: LeaseResult, *, created: bool) -> Reply:
             dry_run=dry,
             computed_at=format_instant(granted.snapshot.taken_at),
             revision=granted.snapshot.revision,
+            breaks=UNSET if impact is None else impact_view(impact),
         ),
         generation=lease.generation,
         location=f"leases/{lease.id}" if created else None,

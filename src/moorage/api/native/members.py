@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import impact_view
 from moorage.api.native.decisions import (
     decision_view,
     seen_by_caller,
@@ -75,23 +76,25 @@ def add(call: Call) -> Reply:
 
 def remove(call: Call) -> Reply:
     """DELETE: take a member out, and say which policies break by it; a server keeps its place."""
-    left = call.perform(
+    id_ = call.path["id"]
+    left, impact = call.perform_judged(
+        [id_],
         leave,
-        call.path["id"],
+        id_,
         reading.member_name(call.path["name"]),
         keep_resources=call.flag("keep_resources"),
     )
-    violations = violations_view(call, left.violations)
     refusal = left.refusal or UNSET
-    return Reply(
-        wire.OneRemoved(wire.Removed(str(left.name), left.freed, violations, call.dry_run, refusal))
-    )
+    removed = wire.Removed(str(left.name), left.freed, call.dry_run, refusal)
+    return Reply(wire.OneRemoved(removed, breaks=impact_view(impact)))
 
 
 def _describe(call: Call, body: MemberBody) -> Reply:
-    made = call.perform(
+    id_ = call.path["id"]
+    made, impact = call.perform_judged(
+        [id_],
         add_members,
-        call.path["id"],
+        id_,
         MemberAddition(
             reading.builtins(body.role),
             None if body.decide is None else reading.decision_options(call, body.decide),
@@ -107,7 +110,12 @@ def _describe(call: Call, body: MemberBody) -> Reply:
     )
     view = ensemble_view(call, made.ensemble)
     return call.made(
-        wire.Added(ensemble=view, decision=decision, dry_run=call.dry_run),
+        wire.Added(
+            ensemble=view,
+            decision=decision,
+            dry_run=call.dry_run,
+            breaks=impact_view(impact),
+        ),
         generation=made.ensemble.generation,
     )
 
@@ -115,9 +123,11 @@ def _describe(call: Call, body: MemberBody) -> Reply:
 def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
     if body.name is None:
         raise InvalidDescription("say which role the server joins", path="member.name")
-    joined = call.perform(
+    id_ = call.path["id"]
+    joined, impact = call.perform_judged(
+        [id_],
         join,
-        call.path["id"],
+        id_,
         JoinRequest(body.name, server_id, reject=body.on_violation == "reject"),
         reading.identity(call, body, body.id),
     )
@@ -135,6 +145,7 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
             violations=violations_view(call, joined.violations),
             diff=differences(joined.diff),
             dry_run=call.dry_run,
+            breaks=impact_view(impact),
         ),
         generation=joined.ensemble.generation,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import impact_view
 from moorage.api.native.decisions import seen_by_caller
 from moorage.api.native.formats import plain
 from moorage.api.native.paging import Listing, of_sequence
@@ -15,7 +16,7 @@ from moorage.domain.describe import read_statement
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.policies import discover
 from moorage.policies.parameters import schema
-from moorage.usecases.compliance.judgement import text_for_tenants
+from moorage.usecases.compliance.disclosure import text_for_tenants
 from moorage.usecases.ensembles.policies import (
     delete_policy,
     policy_named,
@@ -64,9 +65,11 @@ def put(call: Call) -> Reply:
     name = call.path["name"]
     if body.policy.get("name", name) != name:
         raise InvalidDescription("the name in the body differs from the path", path="policy.name")
-    effect = call.perform(
+    id_ = call.path["id"]
+    effect, impact = call.perform_judged(
+        [id_],
         put_policy,
-        call.path["id"],
+        id_,
         read_statement({**body.policy, "name": name}, "policy"),
         call.expected(body.generation),
     )
@@ -77,6 +80,7 @@ def put(call: Call) -> Reply:
             violations=violations_view(call, effect.violations),
             generation=UNSET if call.dry_run else effect.ensemble.generation,
             dry_run=call.dry_run,
+            breaks=impact_view(impact),
         ),
         generation=None if call.dry_run else effect.ensemble.generation,
     )

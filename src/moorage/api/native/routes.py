@@ -76,6 +76,7 @@ ANYONE, READER, MEMBER, OPERATOR = Access.ANYONE, Access.READER, Access.MEMBER, 
 PAGE = ("limit", "marker")
 SORTED = (*PAGE, "sort_key", "sort_dir")
 """Of the listings in `paging.SORT_KEYS`."""
+BROKEN = ((200, "Done: violations begin by it", compliance_wire.Broken),)
 SCOPE = ("from", "to", "zone", "flavor", "resources", "required")
 
 # fmt: off
@@ -86,7 +87,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/ensembles", MEMBER, "moorage:ensembles:create", ensembles.create, "Create an ensemble, and with decide place and hold it", request=ensembles_wire.EnsembleCreate, response=ensembles_wire.OneEnsemble, status=201, mutates=True, expensive=True),
     Route("GET", "/ensembles/{id}", READER, "moorage:ensembles:show", ensembles.show, "Show an ensemble with its current decision", response=ensembles_wire.OneEnsemble, query=("compliance",)),
     Route("PATCH", "/ensembles/{id}", MEMBER, "moorage:ensembles:update", ensembles.change, "Change counts, policies and metadata", request=ensembles_wire.EnsembleChange, response=ensembles_wire.OneEnsemble, mutates=True, expensive=True),
-    Route("DELETE", "/ensembles/{id}", MEMBER, "moorage:ensembles:delete", ensembles.delete, "Delete an ensemble, with cascade=leases its lease, too; its servers stay", status=204, query=("cascade",), mutates=True),
+    Route("DELETE", "/ensembles/{id}", MEMBER, "moorage:ensembles:delete", ensembles.delete, "Delete an ensemble, with cascade=leases its lease, too; its servers stay", status=204, other=BROKEN, query=("cascade",), mutates=True),
     Route("POST", "/ensembles/{id}/extend", MEMBER, "moorage:ensembles:extend", growth.extend, "Decide more members beside those that there are: all of them, or as many as fit", request=growth_wire.EnsembleExtend, response=growth_wire.OneExtended, mutates=True, expensive=True),
     Route("PUT", "/ensembles/{id}/headroom", MEMBER, "moorage:ensembles:headroom", growth.headroom, "Hold places for more members of a role, until another number is set", request=growth_wire.HeadroomPut, response=growth_wire.OneHeadroom, mutates=True, expensive=True),
     Route("POST", "/ensembles/{id}/shrink", MEMBER, "moorage:ensembles:shrink", growth.shrink, "Take members out so that the policies keep holding", request=growth_wire.EnsembleShrink, response=growth_wire.OneShrunk, mutates=True, expensive=True),
@@ -107,7 +108,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/decisions", MEMBER, "moorage:decisions:create", decisions.create, "Place an ensemble jointly and hold the places", request=decisions_wire.DecisionCreate, response=decisions_wire.OneDecision, status=201, mutates=True, expensive=True),
     Route("GET", "/decisions/{id}", READER, "moorage:decisions:show", decisions.show, "Show a decision", response=decisions_wire.OneDecision),
     Route("PATCH", "/decisions/{id}", MEMBER, "moorage:decisions:update", decisions.renew, "Hold longer", request=decisions_wire.DecisionPatch, response=decisions_wire.OneDecision, mutates=True),
-    Route("DELETE", "/decisions/{id}", MEMBER, "moorage:decisions:release", decisions.release, "Give unclaimed places back", status=204, mutates=True),
+    Route("DELETE", "/decisions/{id}", MEMBER, "moorage:decisions:release", decisions.release, "Give unclaimed places back", status=204, other=BROKEN, mutates=True),
     Route("POST", "/decisions/{id}/confirm", MEMBER, "moorage:decisions:confirm", decisions.confirm, "Keep what is claimed, free the rest", response=decisions_wire.Confirmed, mutates=True),
     Route("GET", "/decisions/{id}/explanation", READER, "moorage:decisions:explanation", explanations.of_decision, "Why there was no such decision", response=explanations_wire.OneExplanation, query=("instance",)),
     Route("GET", "/decisions/{id}/record", READER, "moorage:decisions:record", decision_records.show, "Show what a decision was made from", response=decision_records_wire.OneDecisionRecord, query=("instance",)),
@@ -123,7 +124,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=leases_wire.LeaseCreate, response=leases_wire.OneLease, status=201, mutates=True, other=((202, "Not now: it waits", waitlist_wire.OneWaitlistEntry),), expensive=True),
     Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leases_wire.OneLease),
     Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=leases_wire.LeaseChange, response=leases_wire.OneLease, mutates=True, expensive=True),
-    Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, mutates=True),
+    Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, other=BROKEN, mutates=True),
     Route("GET", "/leases/{id}/events", READER, "moorage:leases:events", leases.events, "List what happens because of a lease", response=leases_wire.LeaseEvents, query=PAGE),
     Route("GET", "/series", READER, "moorage:series:list", series.listing, "List series of leases, oldest first", response=series_wire.SeveralSeries, query=(*SORTED, "name", "all_projects")),
     Route("POST", "/series", MEMBER, "moorage:series:create", series.create, "Lease places again and again: every occurrence is granted, or none", request=series_wire.SeriesCreate, response=series_wire.OneSeries, status=201, mutates=True, expensive=True),
@@ -162,7 +163,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=hot_wire.HotCreate, response=hot_wire.Hot, status=201, mutates=True, expensive=True),
     Route("GET", "/stacks/{id}", READER, "moorage:stacks:show", stacks.show, "Show a Heat stack's ensemble with its current decision", response=stacks_wire.OneStack),
     Route("PUT", "/stacks/{id}", MEMBER, "moorage:stacks:update", stacks.put, "Make the ensemble of a Heat stack equal to its template, in one decision", request=stacks_wire.StackPut, response=stacks_wire.OneStack, mutates=True, expensive=True),
-    Route("DELETE", "/stacks/{id}", MEMBER, "moorage:stacks:delete", stacks.delete, "Forget a Heat stack's ensemble; its servers stay", status=204, mutates=True),
+    Route("DELETE", "/stacks/{id}", MEMBER, "moorage:stacks:delete", stacks.delete, "Forget a Heat stack's ensemble; its servers stay", status=204, other=BROKEN, mutates=True),
     Route("GET", "/templates", READER, "moorage:templates:list", templates.listing, "List templates, each in its newest version", response=templates_wire.Templates, query=(*SORTED, "name", "all_projects")),
     Route("POST", "/templates", MEMBER, "moorage:templates:create", templates.create, "Keep a template", request=templates_wire.TemplateCreate, response=templates_wire.OneTemplate, status=201, mutates=True, expensive=True),
     Route("GET", "/templates/{id}", READER, "moorage:templates:show", templates.show, "Show a template by id or name", response=templates_wire.OneTemplate, query=("version",)),

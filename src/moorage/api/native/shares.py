@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import impact_view
 from moorage.api.native.ensembles import role_view
 from moorage.api.native.formats import view
 from moorage.api.native.paging import listed
@@ -41,8 +42,11 @@ def accept(call: Call) -> Reply:
 
 def revoke(call: Call) -> Reply:
     """POST: revoke or decline a role; its members leave the ensemble."""
-    changed = call.perform(revoke_share, call.path["id"])
-    return Reply(wire.OneShare(_view(call, changed, dry_run=call.dry_run)))
+    found = seen_share(call.env.store, call.caller, call.path["id"])
+    changed, impact = call.perform_judged([found.ensemble.id], revoke_share, call.path["id"])
+    return Reply(
+        wire.OneShare(_view(call, changed, dry_run=call.dry_run), breaks=impact_view(impact))
+    )
 
 
 def _view(call: Call, one: SharedRole, *, dry_run: bool = False) -> wire.Share:

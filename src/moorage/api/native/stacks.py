@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.compliance import deleted, impact_view
 from moorage.api.native.ensembles import decision_or_none, ensemble_view
 from moorage.api.native.hot import not_placed
 from moorage.heat.compile import Source
@@ -13,6 +16,7 @@ from moorage.usecases.ensembles.stacks import StackRequest, delete_stack, put_st
 from moorage.wire import stacks as wire
 
 if TYPE_CHECKING:
+    from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.ensembles.stacks import StackResult
     from moorage.wire.stacks import StackBody
 
@@ -35,7 +39,8 @@ def put(call: Call) -> Reply:
         body.servers,
         None if body.decide is None else reading.decision_options(call, body.decide),
     )
-    return _reply(call, stack.id, call.perform(put_stack, stack))
+    found, impact = call.perform_judged([stack.id], put_stack, stack)
+    return _reply(call, stack.id, found, impact)
 
 
 def show(call: Call) -> Reply:
@@ -45,11 +50,12 @@ def show(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: forget the stack; its holds end, its servers stay."""
-    call.perform(delete_stack, call.path["id"])
-    return Reply()
+    id_ = call.path["id"]
+    _, impact = call.perform_judged([id_], delete_stack, id_)
+    return deleted(impact)
 
 
-def _reply(call: Call, stack_id: str, found: StackResult) -> Reply:
+def _reply(call: Call, stack_id: str, found: StackResult, impact: Impact | None = None) -> Reply:
     ensemble = found.ensemble
     decision = (
         None
@@ -68,6 +74,6 @@ def _reply(call: Call, stack_id: str, found: StackResult) -> Reply:
         dry_run=call.dry_run,
     )
     return Reply(
-        wire.OneStack(view),
+        wire.OneStack(view, UNSET if impact is None else impact_view(impact)),
         generation=None if ensemble is None or call.dry_run else ensemble.generation,
     )

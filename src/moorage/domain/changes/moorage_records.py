@@ -36,6 +36,8 @@ class PutEnsemble:
 
     ensemble: Ensemble
     generation: int | None
+    described: Ensemble | None = None
+    """As it was described before, where somebody has described it otherwise: that is an event."""
 
     @property
     def stored(self) -> Ensemble:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, func, or_, select, text, true
 
+from moorage.domain.references import REFERENCE
 from moorage.store.database.statements import chunks
 from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.leases import OF_AN_OFFER
@@ -52,6 +53,11 @@ _ENSEMBLES: Final = (
 )
 _TOPOLOGY_ACTOR: Final = select(tables.topology.c.actor)
 _OF_SERVERS: Final = select(_s.ensemble_id).where(_s.server.in_(_SOME)).distinct()
+_NAMED: Final = tables.ensembles.alias().c
+_REFERRING: Final = select(_e.id).where(
+    _e.project_id.in_(select(_NAMED.project_id).where(_NAMED.id == bindparam("of"))),
+    _e.body.like(bindparam("named")),
+)
 _OF_DECISIONS: Final = select(_d.ensemble_id).where(_d.id.in_(_SOME)).distinct()
 
 
@@ -113,6 +119,12 @@ class ComplianceStore(EnsembleQueries):
             for some in chunks(ids)
             for id_ in self._ask(query, some=some).scalars()
         )
+
+    def referring(self, ensembles: Iterable[str]) -> frozenset[str]:
+        found = (
+            self._ask(_REFERRING, of=one, named=f"%{REFERENCE}{one}%") for one in set(ensembles)
+        )
+        return frozenset(str(id_) for rows in found for id_ in rows.scalars())
 
     def topology_actor(self) -> Actor:
         return stored_bodies.actor_of(self._ask(_TOPOLOGY_ACTOR).scalar_one_or_none())

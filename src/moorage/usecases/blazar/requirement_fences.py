@@ -69,7 +69,7 @@ def fence_changes(
         policies = current_policies(lease, ensemble, offered)
         if policies != ensemble.policies:
             changed = replace(ensemble, policies=policies, updated_at=snapshot.taken_at)
-            yield PutEnsemble(changed, ensemble.generation)
+            yield PutEnsemble(changed, ensemble.generation, ensemble)
 
 
 def _roles(

@@ -250,8 +250,3 @@ def dangling_references(ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
         for statement in ensemble.policies
         for name in sorted(references_of(statement) - ensemble.references.keys())
     )
-
-
-def text_for_tenants(policy: str, members: tuple[MemberName, ...], text: str) -> str:
-    """A violation's text for tenants: those about members name hosts and domains."""
-    return f"{members_text(members)} do not meet policy {policy}" if members else text

@@ -10,17 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from moorage.domain.disclosure import actor_seen_by, as_seen_by
+from moorage.domain.disclosure import as_seen_by
 from moorage.domain.errors import NotFound
 from moorage.domain.violations import FOUND
+from moorage.usecases.compliance.disclosure import violation_seen_by
 from moorage.usecases.compliance.impact import ensembles_at
-from moorage.usecases.compliance.judgement import judge, text_for_tenants
+from moorage.usecases.compliance.judgement import judge
 from moorage.usecases.compliance.records import violations_of
 from moorage.usecases.compliance_ports import ViolationFilter
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.shared.access import require_operator, visible_project
 from moorage.usecases.shared.lookup import every_record, host_named, if_stored
-from moorage.usecases.shared.role_access import seen_ensemble, sees_role
+from moorage.usecases.shared.role_access import seen_ensemble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member, PolicyStatement
     from moorage.domain.member_names import MemberName
     from moorage.domain.period import Instant
-    from moorage.domain.violations import Cause, Violation
+    from moorage.domain.violations import Violation
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.paging import Page
@@ -122,13 +123,13 @@ def compliance_of(
     }
     found: dict[str, Violation] = {}
     for one in violations_of(snapshot, ensemble, judged, FOUND):
-        told = _as_seen(caller, ensemble, _with_record(one, recorded.get(one.key)))
+        told = violation_seen_by(caller, ensemble, _with_record(one, recorded.get(one.key)))
         if told is not None:
             found[one.key] = told
     ended: Sequence[Violation] = ()
     if history is not None:
         wanted = ViolationFilter(ensembles=frozenset({ensemble.id}), open=False)
-        ended = _page(store, wanted, history, lambda one: _as_seen(caller, ensemble, one))
+        ended = _page(store, wanted, history, lambda one: violation_seen_by(caller, ensemble, one))
     shown = ensemble if caller.operator else as_seen_by(ensemble, caller.project_id)
     return Compliance(
         ensemble=shown,
@@ -182,41 +183,9 @@ def _by_ensemble(store: Store, caller: Caller) -> Callable[[Violation], Violatio
             return one
         if one.project_id != caller.project_id and one.ensemble_id not in known:
             known[one.ensemble_id] = if_stored(store.ensemble, one.ensemble_id)
-        return _as_seen(caller, known.get(one.ensemble_id), one)
+        return violation_seen_by(caller, known.get(one.ensemble_id), one)
 
     return seen
-
-
-def _as_seen(caller: Caller, ensemble: Ensemble | None, one: Violation) -> Violation | None:
-    """A violation as the caller may see it; None: not at all."""
-    if caller.operator:
-        return one
-    members = one.members
-    if one.project_id != caller.project_id:
-        if one.policy is None or ensemble is None or not _binds(ensemble, one.policy, caller):
-            return None
-        members = tuple(name for name in members if sees_role(caller, ensemble, name.role))
-    text = one.text
-    if one.policy is not None and one.members:
-        text = text_for_tenants(one.policy, members, f"others do not meet policy {one.policy}")
-    return replace(
-        one,
-        members=members,
-        text=text,
-        cause=_cause_seen(one.cause, caller),
-        ended_by=one.ended_by and _cause_seen(one.ended_by, caller),
-    )
-
-
-def _cause_seen(cause: Cause, caller: Caller) -> Cause:
-    return replace(cause, actor=actor_seen_by(cause.actor, caller.project_id))
-
-
-def _binds(ensemble: Ensemble, policy: str, caller: Caller) -> bool:
-    """Whether the caller's project takes part, and a policy binds members of it."""
-    if not ensemble.is_joined_by(caller.project_id):
-        return False
-    return any(one.name == policy for one in as_seen_by(ensemble, caller.project_id).policies)
 
 
 def _members_on(store: Store, host: str) -> Mapping[str, tuple[Ensemble, frozenset[MemberName]]]:

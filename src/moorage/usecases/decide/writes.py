@@ -76,7 +76,9 @@ def decision_changes(
     return (
         *(change for one in concessions for change in one.frees(env, decision.updated_at)),
         PutEnsemble(
-            _placed(proposal.ensemble, decision, answer.member_places), proposal.generation
+            _placed(proposal.ensemble, decision, answer.member_places),
+            proposal.generation,
+            proposal.before,
         ),
         *_supersede(store, decision, answer, frozenset(one.id for one in claims)),
         PutDecision(decision, None, record=record),

@@ -231,7 +231,7 @@ def change_flow(
     done = env.store.commit(
         Changeset(
             (
-                PutEnsemble(replace(changed, updated_at=now), stored.generation),
+                PutEnsemble(replace(changed, updated_at=now), stored.generation, stored),
                 *(named or ()),
                 *member_departure_changes(env.store, stored, gone, now),
                 DropBookings(_gone(stored, changed)),

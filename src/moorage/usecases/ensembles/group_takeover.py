@@ -165,7 +165,7 @@ def _take(env: UseCaseEnvironment, group: NovaGroup, servers: Mapping[str, Serve
     if outcome.changed:
         generation = None if stored is None else stored.generation
         written = replace(bound, updated_at=env.store.now())
-        env.store.commit(Changeset((PutEnsemble(written, generation),)))
+        env.store.commit(Changeset((PutEnsemble(written, generation, stored),)))
     return outcome
 
 

@@ -251,7 +251,7 @@ def _join(
         raise JoinBreaksPolicies(joining.server_id, fresh)
     grown = replace(grown, updated_at=env.store.now())
     named = reclaimed_name_condition(env.store, ensemble)
-    env.store.commit(Changeset((PutEnsemble(grown, ensemble.generation), *named)))
+    env.store.commit(Changeset((PutEnsemble(grown, ensemble.generation, ensemble), *named)))
     return JoinResult(member, env.store.ensemble(ensemble.id), broken, size.diff)
 
 

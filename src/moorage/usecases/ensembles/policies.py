@@ -155,6 +155,6 @@ def _write(
     check_policies(snapshot.topology, changed, own=False)
     broken = tuple(one for one in broken_policies(snapshot, changed) if one.policy == name)
     changed = replace(changed, updated_at=env.store.now())
-    env.store.commit(Changeset((PutEnsemble(changed, stored.generation),)))
+    env.store.commit(Changeset((PutEnsemble(changed, stored.generation, stored),)))
     changed = env.store.ensemble(stored.id)
     return PolicyChangeResult(changed, broken)

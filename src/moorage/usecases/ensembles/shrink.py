@@ -127,7 +127,7 @@ def _shrink(
     env.store.commit(
         Changeset(
             (
-                PutEnsemble(replace(smaller, updated_at=now), ensemble.generation),
+                PutEnsemble(replace(smaller, updated_at=now), ensemble.generation, ensemble),
                 DropBookings(frozenset(one.uuid for one in gone)),
                 *member_departure_changes(env.store, ensemble, names, now),
             )

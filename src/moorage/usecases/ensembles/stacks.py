@@ -299,7 +299,7 @@ def _as_it_is(
     if ensemble == stored:
         return replace(result, decision=decision)
     name = _name_condition(env.store, update)
-    put = PutEnsemble(replace(ensemble, updated_at=env.store.now()), stored.generation)
+    put = PutEnsemble(replace(ensemble, updated_at=env.store.now()), stored.generation, stored)
     done = env.store.commit(Changeset((put, DropBookings(update.freed), *name)))
     return replace(
         result,
@@ -321,7 +321,7 @@ def _emptied(
     done = env.store.commit(
         Changeset(
             (
-                PutEnsemble(replace(update.ensemble, updated_at=now), stored.generation),
+                PutEnsemble(replace(update.ensemble, updated_at=now), stored.generation, stored),
                 DropBookings(update.freed),
                 *member_departure_changes(env.store, stored, gone, now),
             )

@@ -65,9 +65,7 @@ def close_host(
     closing = OperatorClosing(reason, caller.user_id, since)
     closed = replace(record, closing=closing)
     status = _written(env, caller, snapshot, row, closed)
-    there = ensembles_at(env.store, snapshot, row)
-    after = _with(snapshot, row, closed)
-    return status, newly_broken(env, snapshot, after, ensembles=there)
+    return status, _impact(env, snapshot, _with(snapshot, row, closed), row)
 
 
 def open_host(env: UseCaseEnvironment, caller: Caller, name: str) -> HostStatus:
@@ -94,8 +92,10 @@ def report_service(
     enabled: bool,
     up: bool,
     forced_down: bool,
-) -> HostStatus:
+) -> tuple[HostStatus, Impact]:
     """Write what Nova says of the compute service of a host.
+
+    Return its status then, and the violations that begin by it.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -107,9 +107,10 @@ def report_service(
     record = _record(snapshot, row)
     report = _report(enabled=enabled, up=up, forced_down=forced_down, now=snapshot.taken_at)
     if _same(record.service, report):
-        return _status(env, snapshot, row)
+        return _status(env, snapshot, row), NO_IMPACT
     env.store.commit(Changeset((_service(snapshot, row, report, caller),)))
-    return _status(env, _with(snapshot, row, replace(record, service=report)), row)
+    after = _with(snapshot, row, replace(record, service=report))
+    return _status(env, after, row), _impact(env, snapshot, after, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +232,12 @@ def _with(snapshot: Snapshot, row: int, record: HostRecord) -> Snapshot:
     """The snapshot with another record, as a dry run must tell it, too."""
     known = None if record == NOTHING else record
     return snapshot.with_states([replace(snapshot.state(row), host=known)])
+
+
+def _impact(env: UseCaseEnvironment, before: Snapshot, after: Snapshot, row: int) -> Impact:
+    """What the ensembles on a host break by another record of it."""
+    there = ensembles_at(env.store, before, row)
+    return newly_broken(env, before, after, ensembles=there)
 
 
 def _status(env: UseCaseEnvironment, snapshot: Snapshot, row: int) -> HostStatus:
