@@ -104,10 +104,9 @@ def serve(
         process_queue.new_address("solver"),
         process_queue.new_address("planner"),
     )
-    page = config.mounts.get("web")
+    if (page := config.mounts.get("web")) is not None:
+        line += f"\nmoorage: the page is at {scheme}://{host}:{port}{page or '/'}"
     said: list[str] = [line]
-    if page is not None:
-        said.insert(0, f"moorage: the page is at {scheme}://{host}:{port}{page or '/'}")
 
     def ready() -> None:
         while said:  # not again after a reload

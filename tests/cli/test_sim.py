@@ -1,5 +1,6 @@
 """Simulations as processes: started, found, stopped, killed, interrupted."""
 
+import json
 import os
 import re
 import signal
@@ -54,6 +55,7 @@ def test_a_life(offline: Any, mark: str) -> None:
     assert re.fullmatch(
         r"three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers\n"
         r"simulation moorage-sim at http://127\.0\.0\.1:\d+, its clock shows 2026-11-21T09:00:00Z\n"
+        r"its page: http://127\.0\.0\.1:\d+/ui\n"
         r"to use it: export OS_CLOUD=moorage-sim\n",
         started.out,
     ), started
@@ -74,6 +76,22 @@ def test_a_life(offline: Any, mark: str) -> None:
     assert offline.body("sim", "list") == {"simulations": []}
     assert marked(mark) == []
     assert list(sims(offline.environment).iterdir()) == []
+
+
+def test_its_page_is_opened_in_a_browser(offline: Any, mark: str, tmp_path: Path) -> None:
+    seen, browser = tmp_path / "seen", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\ncurl --silent --fail "$1" > "{seen}"\n')
+    browser.chmod(0o700)
+    command = [sys.executable, "-m", "moorage.cli.main", *START, "--open", "-f", "json"]
+    environment = {**os.environ, **offline.environment, "BROWSER": str(browser)}
+    ran = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    started = json.loads(ran.stdout)["simulation"]
+    assert started["page"] == f"{started['endpoint']}/ui"
+    assert "<title>Moorage</title>" in seen.read_text()
+    assert offline("sim", "stop").status == 0
 
 
 def holds_lapse_when_time_is_set(offline: Any) -> None:
@@ -117,7 +135,9 @@ def test_a_killed_simulation_is_taken_up_again(offline: Any, mark: str) -> None:
     assert (again.status, "moorage sim resume --name moorage-sim" in again.err) == (4, True)
     resumed = offline("sim", "resume")
     assert re.fullmatch(
-        r"simulation moorage-sim at http://\S+, its clock shows 2026-11-21T09:05:00Z\n", resumed.out
+        r"simulation moorage-sim at http://\S+, its clock shows 2026-11-21T09:05:00Z\n"
+        r"its page: http://\S+/ui\n",
+        resumed.out,
     ), resumed
     assert offline.body("sim", "list")["simulations"][0]["status"] == "running"
     held = offline.body("decision", "show", made["decision"]["id"])["decision"]

@@ -21,6 +21,7 @@ from moorage.domain.period import SECOND, format_instant, parse_instant
 if TYPE_CHECKING:
     import argparse
 
+    from moorage.cli.sim_process import Started
     from moorage.client.registry import Registration
     from moorage.domain.period import Instant
 
@@ -112,6 +113,7 @@ class Start(Command):
         Option("--name", default=DEFAULT_NAME, help=f"for OS_CLOUD (default: {DEFAULT_NAME})"),
         Flag("--end-servers", "delete servers at their end, as a cloud would (default: they stay)"),
         PORT,
+        Flag("--open", "open its page in a browser"),
     )
 
     def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - the signature of all
@@ -152,10 +154,13 @@ class Start(Command):
             sim_process.discard(directory)
             raise
         clouds = registry.publish(os.environ)
+        if args.open:
+            self._open(started.page)
         body = {
             "simulation": {
                 "name": name,
                 "endpoint": started.endpoint,
+                "page": started.page,
                 "now": format_instant(now),
                 "fleet": fleet.name,
                 "hosts": len(fleet.class_of),
@@ -167,11 +172,26 @@ class Start(Command):
             f"{fleets.summary(fleet)}\n"
             f"simulation {name} at {started.endpoint},"
             f" its clock shows {format_instant(now)}{stands}\n"
+            f"{_page(started)}"
             f"to use it: export OS_CLOUD={name}"
         )
         if clouds is not None:
             said += f"; with openstack also: export OS_CLIENT_CONFIG_FILE={quote(str(clouds))}"
         return Shown(body, said)
+
+    def _open(self, page: str | None) -> None:
+        """Show the page in a browser; the simulation runs without one, too."""
+        import webbrowser
+
+        if page is None:
+            self.app.stderr.write("moorage: its page is turned off\n")
+        elif not webbrowser.open(page):
+            self.app.stderr.write("moorage: no browser was found\n")
+
+
+def _page(started: Started) -> str:
+    """The line that says where the page is, if there is one."""
+    return "" if started.page is None else f"its page: {started.page}\n"
 
 
 class Stop(Command):
@@ -238,12 +258,14 @@ class Resume(Command):
             "simulation": {
                 "name": wanted,
                 "endpoint": started.endpoint,
+                "page": started.page,
                 "now": now,
                 "fleet": found.fleet,
                 "directory": str(directory),
             }
         }
-        return Shown(body, f"simulation {wanted} at {started.endpoint}, its clock shows {now}")
+        said = f"simulation {wanted} at {started.endpoint}, its clock shows {now}\n"
+        return Shown(body, (said + _page(started)).rstrip("\n"))
 
 
 class List(Command):

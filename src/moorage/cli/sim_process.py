@@ -34,7 +34,9 @@ STOP_SECONDS: Final = 8.0
 ENDING: Final = "[DEFAULT]\nend_servers = simulated\n"
 """The settings of a service that ends servers itself."""
 _POLL: Final = 0.02
-_SERVING: Final = re.compile(r"serving on (?P<endpoint>http://[0-9.:]+)")
+_SERVING: Final = re.compile(
+    r"serving on (?P<endpoint>http://[0-9.:]+).*\n(moorage: the page is at (?P<page>\S+)\n)?"
+)
 _TOLD: Final = 12
 """Last lines of the log that are shown when it does not start."""
 
@@ -49,6 +51,8 @@ class Started:
 
     pid: int
     endpoint: str
+    page: str | None
+    """The address of the page for browsers; None: it is turned off."""
     directory: Path
 
     @property
@@ -126,12 +130,12 @@ def _serving(directory: Path, port: int | None, terminal: TextIO | None) -> Star
         (directory / "pid").write_text(known, encoding="ascii")
     try:
         with waiting("starting the server", terminal):
-            endpoint = _endpoint_once_ready(process, directory)
+            endpoint, page = _addresses_once_ready(process, directory)
     finally:
         # It may outlive this process: without a status of its own, `subprocess` would complain of
         # a child that was never waited for.
         process.returncode = 0
-    return Started(process.pid, endpoint, directory)
+    return Started(process.pid, endpoint, page, directory)
 
 
 @contextlib.contextmanager
@@ -194,13 +198,15 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _endpoint_once_ready(process: subprocess.Popen[bytes], directory: Path) -> str:
-    """The endpoint, which the server prints as soon as it answers."""
+def _addresses_once_ready(
+    process: subprocess.Popen[bytes], directory: Path
+) -> tuple[str, str | None]:
+    """The endpoint and the page, which the server prints at once as soon as it answers."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         said = _SERVING.search(_log(directory))
         if said is not None:
-            return said["endpoint"]
+            return said["endpoint"], said["page"]
         if process.poll() is not None:
             raise DidNotStart(f"the server ended: {_last_words(directory)}")
         time.sleep(_POLL)
