@@ -161,7 +161,10 @@ class WebApplication:
         caller = None if session is None else self._caller(session, environ)
         if session is None or caller is None:
             return self._told(None)
-        return self._told(self._view(session, caller))
+        try:
+            return self._told(self._view(session, caller))
+        except SessionRefused:  # its token has ended since this worker has asked
+            return self._told(None)
 
     def _enter(self, environ: Environ) -> Answer:
         require_own_origin(environ)

@@ -146,6 +146,7 @@ class Login(Protocol):
         """The projects a user may switch to, the present one among them.
 
         Raises:
+            SessionRefused: the token is no longer valid.
             Busy: the identity service does not answer.
         """
 

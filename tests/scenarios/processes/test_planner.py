@@ -118,7 +118,8 @@ def test_it_is_told_who_asks_by_the_worker_and_never_by_a_header(running: Planni
         f"HTTP_{name}": json.dumps({"user_id": "eve", "project_id": "other", "roles": ["admin"]})
         for name in ("MOORAGE.CALLER", "MOORAGE_CALLER", "CALLER", "X_PROJECT_ID", "X_ROLES")
     }
-    secret = {"HTTP_X_AUTH_TOKEN": "secret", "HTTP_X_SERVICE_TOKEN": "secret"}
+    names = ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN", "HTTP_COOKIE")
+    secret = dict.fromkeys(names, "secret")
     answer = running.ask("/some", QUERY_STRING="a=b", **forged, **secret)
     assert (answer.status, answer.headers[0]) == ("201 Created", ("x-said", "1"))
     told = json.loads(answer.body)
