@@ -318,9 +318,13 @@ class Store(Protocol):
         name: str | None = None,
         state: LeaseState | None = None,
         series_id: str | None = None,
+        overlaps: Period | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
-        """Leases by creation; `project_id` None means every project. Offers are not among them."""
+        """Leases by creation; `project_id` None means every project. Offers are not among them.
+
+        With `overlaps` those whose own period, without lead and cleaning, overlaps it.
+        """
 
     def offers(
         self,
@@ -328,6 +332,7 @@ class Store(Protocol):
         project_id: str | None,
         over: bool = False,
         series_id: str | None = None,
+        overlaps: Period | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         """Offers that were not accepted, by creation; with `over` also those that are over.

@@ -155,6 +155,28 @@ def test_tenants_see_no_instant_of_others(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
+    ("most", "step", "told"),
+    [
+        (10, None, "PT3H"),
+        (24, None, "PT1H"),
+        (23, None, "PT2H"),
+        (2, "PT1H", "PT12H"),
+        (100, "PT2H", "PT2H"),
+        (1, None, "P1D"),
+    ],
+)
+def test_steps_are_so_long_that_no_more_than_so_many_come(
+    service: Service, most: int, step: str | None, told: str
+) -> None:
+    query = DAY | {"max_points": str(most)} | ({} if step is None else {"step": step})
+    found = asked(service, "/capacity", **query)["capacity"]
+    assert found["step"] == told
+    assert found == asked(service, "/capacity", **DAY, step=told)["capacity"]
+    for one in found["parts"]:
+        assert all(0 < len(some) <= most for some in one["resources"].values())
+
+
+@pytest.mark.parametrize(
     ("since", "until", "step", "fit"),
     [
         ("12:16:00", "12:18:00", "PT1M", [0, 0]),
@@ -208,6 +230,8 @@ def test_zones_are_for_tenants_racks_are_not(service: Service) -> None:
         ({"to": "2026-11-21T09:00:00Z"}, "to"),
         ({"from": "yesterday"}, "from"),
         ({"step": "PT1S"}, "step"),
+        ({"max_points": "0"}, "max_points"),
+        ({"max_points": "many"}, "max_points"),
         ({"step": "PT0S"}, "step"),
         ({"resources": "VCPU"}, "resources"),
         ({"resources": "VCPU:0"}, "resources.VCPU"),

@@ -115,7 +115,7 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("POST", "/decisions/{id}/claims"): [("/decisions/{decision}/claims", {"claim": {"member": "{member}", "server": {"resources": {"VCPU": 9}}}})],
     ("GET", "/claims/{id}"): [("/claims/{claim}", None)],
     ("PATCH", "/claims/{id}"): [("/claims/{claim}", {"claim": {"status": "active", "server_id": "{server}"}})],
-    ("GET", "/leases"): [("/leases", None), ("/leases?all_projects=true", None), ("/leases?project_id={project}", None), ("/leases?series={series}", None), ("/leases?marker={lease}", None)],
+    ("GET", "/leases"): [("/leases", None), ("/leases?all_projects=true", None), ("/leases?project_id={project}", None), ("/leases?series={series}", None), ("/leases?marker={lease}", None), ("/leases?from=2026-12-01T00:00:00Z&to=2027-01-01T00:00:00Z", None)],
     ("POST", "/leases"): [
         ("/leases", {"lease": LEASE | amount(4, 16)}),
         ("/leases", {"lease": LEASE | amount(3, 15) | {"priority": 0, "lead": "PT1H", "cleaning": "PT1H"}}),
@@ -135,6 +135,7 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("PATCH", "/leases/{id}"): [("/leases/{lease}", {"lease": {"counts": {"server": 60}}}), ("/leases/{lease}", {"lease": {"start": "2026-12-14T08:00:00Z", "end": "2026-12-15T13:00:00Z", "counts": {"server": 4}}}), ("/leases/{lease}", {"lease": {"end": "2026-12-16T08:00:00Z", "counts": {"server": 29}}})],
     ("DELETE", "/leases/{id}"): [("/leases/{lease}?dry_run=true", None)],
     ("GET", "/leases/{id}/events"): [("/leases/{lease}/events", None)],
+    ("GET", "/timeline"): [("/timeline" + query, None) for query in ("", "?all_projects=true", "?rows=project&closed=true", "?rows=host", "?rows=rack", "?marker={lease}", "?to=2027-01-01T00:00:00Z")],
     ("GET", "/series"): [("/series", None), ("/series?all_projects=true", None)],
     ("POST", "/series"): [("/series", {"series": {"name": "s", "every": "daily", "times": 3, "duration": "PT4H", "start": "2026-12-13T08:00", **amount(4, 16)}}), ("/series", {"series": {"name": "s", "every": "daily", "times": 3, "duration": "PT4H", "start": "2026-12-13T08:00", "as_many_as_fit": True, **amount(4, 16)}})],
     ("GET", "/series/{id}"): [("/series/{series}", None)],

@@ -120,13 +120,15 @@ class Call:
             raise PreconditionRequired('say which generation changes: If-Match: "7"')
         return generation
 
-    def page(self, sort_keys: Collection[str] = ()) -> Page:
+    def page(self, sort_keys: Collection[str] = (), *, most: int | None = None) -> Page:
         """The requested page of a listing that may be sorted by these keys.
+
+        It has as many items as it may have by default; `most` is another bound for these.
 
         Raises:
             InvalidDescription: `limit` is no positive number, or there is no such key.
         """
-        most = self.env.limits.page
+        most = most or self.env.limits.page
         text = self.query.get("limit", str(most))
         if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
             raise InvalidDescription(f"limit is a positive number, not {text!r}", path="limit")

@@ -48,9 +48,11 @@ def show(call: Call) -> Reply:
     """GET: capacity over time."""
     step = duration(call.query.get("step"), "step")
     seen = _sight(call)
+    most = call.query.get("max_points")
     found = capacity_over_time(
         *(call.env, call.caller, _scope(call)),
         step=step,
+        most=None if most is None else _count(most, "max_points"),
         by=call.query.get("by"),
         told=seen.instants,
     )
@@ -61,7 +63,7 @@ def show(call: Call) -> Reply:
                 found.window,
                 computed_at=found.snapshot.taken_at,
                 revision=found.snapshot.revision,
-                step=step,
+                step=found.step,
                 exact=seen.exact,
                 parts=[_course(one, seen) for one in found.courses],
             )
@@ -101,7 +103,7 @@ def _described(call: Call, body: FitBody) -> EnsembleDescription:
 
 def windows(call: Call) -> Reply:
     """GET: windows in which so many fit for so long."""
-    count = _count(call.query.get("count", "1"))
+    count = _count(call.query.get("count", "1"), "count")
     length = duration(call.query.get("duration"), "duration")
     if length is None:
         raise InvalidDescription("say for how long, such as duration=PT4H", path="duration")
@@ -180,9 +182,9 @@ def traits_of(text: str, path: str) -> tuple[tuple[frozenset[str], ...], frozens
     return tuple(required), frozenset(forbidden)
 
 
-def _count(text: str) -> int:
+def _count(text: str, path: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text[:10]) > 0):
-        raise InvalidDescription(f"count is a positive number, not {text!r}", path="count")
+        raise InvalidDescription(f"{path} is a positive number, not {text!r}", path=path)
     return int(text[:10])
 
 

@@ -88,6 +88,7 @@ def listing(call: Call) -> Reply:
         state=_state(call.query.get("state")),
         series_id=call.query.get("series"),
         reservation_id=call.query.get("reservation"),
+        overlaps=reading.overlapped(call),
     )
     computed = {"computed_at": instant(call.env.store.now())}
     view = partial(lease_view, call)

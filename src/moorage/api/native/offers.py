@@ -57,6 +57,7 @@ def listing(call: Call) -> Reply:
         call.caller,
         all_projects=call.flag("all_projects"),
         over=call.flag("over"),
+        overlaps=reading.overlapped(call),
     )
     # The fields that only offers for a request have are as they are without one.
     others = wire.Offers([], [], format_instant(call.env.store.now()))

@@ -54,6 +54,11 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
         "type": "string",
         "description": "Lowest value per step of this length, such as PT1H",
     },
+    "max_points": {
+        "type": "integer",
+        "minimum": 1,
+        "description": "At most so many steps: longer ones than `step` if need be",
+    },
     "by": {
         "type": "string",
         "description": "A level, such as zone: a result for each domain",
@@ -110,7 +115,30 @@ _OF_MAPS: Final[dict[str, dict[str, Any]]] = {
     "since": {"type": "string", "description": "The tag of a map: only what has changed since"},
 }
 """Parameters of the map of the fleet."""
-_OF_PATH: Final = {"/violations": _OF_VIOLATIONS, "/fleet/map": _OF_MAPS}
+_FROM: Final[dict[str, Any]] = {
+    "type": "string",
+    "format": "date-time",
+    "description": "Those whose period overlaps the one from here",
+}
+_OVERLAP: Final[dict[str, dict[str, Any]]] = {
+    "from": _FROM,
+    "to": {**_FROM, "description": "Those whose period overlaps the one that ends here"},
+}
+_OF_TIMELINES: Final[dict[str, dict[str, Any]]] = {
+    "rows": {
+        "type": "string",
+        "enum": ["lease", "project", "rack", "host"],
+        "description": "Default: lease; rack and host: operators only",
+    },
+    "closed": {"type": "boolean", "description": "Also closed leases"},
+}
+_OF_PATH: Final = {
+    "/violations": _OF_VIOLATIONS,
+    "/fleet/map": _OF_MAPS,
+    "/leases": _OVERLAP,
+    "/offers": _OVERLAP,
+    "/timeline": _OF_TIMELINES,
+}
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:

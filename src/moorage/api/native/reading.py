@@ -11,7 +11,7 @@ from moorage.domain.describe import EnsembleDescription, read_ensemble
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.idempotency import record_id
 from moorage.domain.member_names import MemberName
-from moorage.domain.period import parse_duration, parse_instant
+from moorage.domain.period import FOREVER, Period, parse_duration, parse_instant
 from moorage.domain.requests import Objective
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
@@ -99,6 +99,22 @@ def instant(text: str, path: str) -> Instant:
         return parse_instant(text)
     except InvalidDescription as error:
         raise InvalidDescription(error.message, path=path) from None
+
+
+def overlapped(call: Call) -> Period | None:
+    """The period from `from` to `to` in the query, one of which may be left open; None: neither.
+
+    Raises:
+        InvalidDescription: not times, or it ends before it begins.
+    """
+    since, until = call.query.get("from"), call.query.get("to")
+    if since is None and until is None:
+        return None
+    start = 0 if since is None else instant(since, "from")
+    end = FOREVER if until is None else instant(until, "to")
+    if end <= start:
+        raise InvalidDescription("the period must end after its start", path="to")
+    return Period(start, end)
 
 
 def duration(text: str | None, path: str) -> Duration | None:

@@ -33,6 +33,7 @@ from moorage.api.native import (
     shares,
     stacks,
     templates,
+    timeline,
     versions,
     waitlist,
 )
@@ -66,6 +67,7 @@ from moorage.wire import server_providers as server_providers_wire
 from moorage.wire import shares as shares_wire
 from moorage.wire import stacks as stacks_wire
 from moorage.wire import templates as templates_wire
+from moorage.wire import timeline as timeline_wire
 from moorage.wire import versions as versions_wire
 from moorage.wire import waitlist as waitlist_wire
 
@@ -77,7 +79,8 @@ PAGE = ("limit", "marker")
 SORTED = (*PAGE, "sort_key", "sort_dir")
 """Of the listings in `paging.SORT_KEYS`."""
 BROKEN = ((200, "Done: violations begin by it", compliance_wire.Broken),)
-SCOPE = ("from", "to", "zone", "flavor", "resources", "required")
+BETWEEN = ("from", "to")
+SCOPE = (*BETWEEN, "zone", "flavor", "resources", "required")
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
@@ -120,12 +123,13 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/shares/{id}", READER, "moorage:shares:show", shares.show, "Show a share: the role that is offered, and to whom", response=shares_wire.OneShare),
     Route("POST", "/shares/{id}/accept", MEMBER, "moorage:shares:accept", shares.accept, "Accept a role: its members are placed for this project", response=shares_wire.OneShare, mutates=True),
     Route("POST", "/shares/{id}/revoke", MEMBER, "moorage:shares:revoke", shares.revoke, "Revoke or decline a role: its members leave the ensemble", response=shares_wire.OneShare, mutates=True),
-    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leases_wire.Leases, query=(*SORTED, "name", "state", "series", "reservation", "project_id", "all_projects")),
+    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leases_wire.Leases, query=(*SORTED, "name", "state", "series", "reservation", *BETWEEN, "project_id", "all_projects")),
     Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=leases_wire.LeaseCreate, response=leases_wire.OneLease, status=201, mutates=True, other=((202, "Not now: it waits", waitlist_wire.OneWaitlistEntry),), expensive=True),
     Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leases_wire.OneLease),
     Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=leases_wire.LeaseChange, response=leases_wire.OneLease, mutates=True, expensive=True),
     Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, other=BROKEN, mutates=True),
     Route("GET", "/leases/{id}/events", READER, "moorage:leases:events", leases.events, "List what happens because of a lease", response=leases_wire.LeaseEvents, query=PAGE),
+    Route("GET", "/timeline", READER, "moorage:timeline:show", timeline.show, "Leases, offers, what waits, and absences in a period, laid out in rows and lanes", response=timeline_wire.OneTimeline, query=(*PAGE, *BETWEEN, "rows", "closed", "all_projects")),
     Route("GET", "/series", READER, "moorage:series:list", series.listing, "List series of leases, oldest first", response=series_wire.SeveralSeries, query=(*SORTED, "name", "all_projects")),
     Route("POST", "/series", MEMBER, "moorage:series:create", series.create, "Lease places again and again: every occurrence is granted, or none", request=series_wire.SeriesCreate, response=series_wire.OneSeries, status=201, mutates=True, expensive=True),
     Route("GET", "/series/{id}", READER, "moorage:series:show", series.show, "Show a series with its leases", response=series_wire.OneSeries),
@@ -145,7 +149,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/quotas/{project_id}", READER, "moorage:quotas:show", quotas.show, "Show a project's quota and what is used of it", response=quotas_wire.OneQuota),
     Route("PATCH", "/quotas/{project_id}", OPERATOR, "moorage:quotas:update", quotas.change, "Say what a project may lease, hold and store", request=quotas_wire.QuotaChange, response=quotas_wire.OneQuota, mutates=True),
     Route("DELETE", "/quotas/{project_id}", OPERATOR, "moorage:quotas:delete", quotas.delete, "Let the defaults hold for a project again", status=204, mutates=True),
-    Route("GET", "/offers", READER, "moorage:offers:list", offers.listing, "List offers that nobody has accepted, oldest first", response=offers_wire.Offers, query=(*SORTED, "over", "all_projects")),
+    Route("GET", "/offers", READER, "moorage:offers:list", offers.listing, "List offers that nobody has accepted, oldest first", response=offers_wire.Offers, query=(*SORTED, "over", *BETWEEN, "all_projects")),
     Route("POST", "/offers", MEMBER, "moorage:offers:create", offers.create, "Find windows in a range of starts and hold their places", request=offers_wire.OfferCreate, response=offers_wire.Offers, status=201, mutates=True, expensive=True),
     Route("GET", "/offers/{id}", READER, "moorage:offers:show", offers.show, "Show an offer", response=offers_wire.OneOffer),
     Route("DELETE", "/offers/{id}", MEMBER, "moorage:offers:withdraw", offers.withdraw, "Give an offer up", status=204, mutates=True),
@@ -178,7 +182,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/request-mix", OPERATOR, "moorage:request_mix:show", request_mix.show, "Show what others are expected to ask for, which decisions leave room for", response=request_mix_wire.OneRequestMix),
     Route("PUT", "/request-mix", OPERATOR, "moorage:request_mix:update", request_mix.put, "State what others are expected to ask for", request=request_mix_wire.RequestMixPut, response=request_mix_wire.OneRequestMix, mutates=True),
     Route("DELETE", "/request-mix", OPERATOR, "moorage:request_mix:delete", request_mix.delete, "Let the mix be counted from the ledger again", status=204, mutates=True),
-    Route("GET", "/capacity", READER, "moorage:capacity:show", capacity.show, "Capacity over time, by resource class, and how many of a size fit", response=capacity_wire.OneCapacity, query=(*SCOPE, "step", "by"), expensive=True),
+    Route("GET", "/capacity", READER, "moorage:capacity:show", capacity.show, "Capacity over time, by resource class, and how many of a size fit", response=capacity_wire.OneCapacity, query=(*SCOPE, "step", "max_points", "by"), expensive=True),
     Route("POST", "/capacity/fit", READER, "moorage:capacity:fit", capacity.fit, "How many more fit, and what limits it", request=capacity_wire.FitCreate, response=capacity_wire.OneFit, expensive=True),
     Route("GET", "/capacity/windows", READER, "moorage:capacity:windows", capacity.windows, "When so many fit for so long", response=capacity_wire.Windows, query=(*SCOPE, "count", "duration"), expensive=True),
     Route("GET", "/capacity/planned", OPERATOR, "moorage:capacity_windows:list", capacity.list_planned, "List planned changes of capacity", response=capacity_wire.Planned, query=PAGE),

@@ -20,7 +20,7 @@ from moorage.usecases.paging import WHOLE_LEDGER
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import Select
+    from sqlalchemy import ColumnElement, Select
 
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.effects import Effect
@@ -55,6 +55,11 @@ _LINE: Final = (
 _COUNTS: Final = select(_w.state, func.count().label("count")).group_by(_w.state)
 
 
+def _overlapping(period: Period | None) -> tuple[ColumnElement[bool], ...]:
+    """What is true of rows of leases whose own period has an instant in common with this one."""
+    return () if period is None else (_l.start_at < period.end, _l.end_at > period.start)
+
+
 class LeaseQueries(Reader):
     """See `Store`."""
 
@@ -68,13 +73,15 @@ class LeaseQueries(Reader):
         name: str | None = None,
         state: LeaseState | None = None,
         series_id: str | None = None,
+        overlaps: Period | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         value = None if state is None else state.value
         wanted = matching(
             tables.leases, project_id=project_id, name=name, state=value, series_id=series_id
         )
-        return self._leases(wanted.where(_l.state.not_in(leases.PROPOSED)), page)
+        wanted = wanted.where(_l.state.not_in(leases.PROPOSED), *_overlapping(overlaps))
+        return self._leases(wanted, page)
 
     def offers(
         self,
@@ -82,12 +89,14 @@ class LeaseQueries(Reader):
         project_id: str | None,
         over: bool = False,
         series_id: str | None = None,
+        overlaps: Period | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         states = leases.PROPOSED if over else leases.PROPOSED[:1]
         mine = _l.series_id.is_(None) if series_id is None else _l.series_id == series_id
         wanted = matching(tables.leases, project_id=project_id)
-        return self._leases(wanted.where(_l.state.in_(states), mine), page)
+        wanted = wanted.where(_l.state.in_(states), mine, *_overlapping(overlaps))
+        return self._leases(wanted, page)
 
     def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
         return self._leases(matching(tables.leases, ensemble_id=ensemble_id))

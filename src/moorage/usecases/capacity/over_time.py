@@ -13,7 +13,7 @@ import numpy as np
 
 from moorage.domain.disclosure import EXACT
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import Period
+from moorage.domain.period import DAY, HOUR, MINUTE, Period
 from moorage.engine.capacity.capacity_over_time import count_fits, profile
 from moorage.engine.time.step_functions import StepFunction
 from moorage.usecases.capacity.scope import WHOLE, grid, hosts_of, parts_by, size_of, window_of
@@ -86,14 +86,17 @@ class CapacityOverTime:
     window: Period
     snapshot: Snapshot
     courses: tuple[CapacityProfile, ...]
+    step: Duration | None
+    """The length of a row; None: as long as nothing changes."""
 
 
-def capacity_over_time(
+def capacity_over_time(  # noqa: PLR0913 - what is asked for has its names
     env: UseCaseEnvironment,
     caller: Caller,
     scope: Scope,
     *,
     step: Duration | None = None,
+    most: int | None = None,
     by: str | None = None,
     told: Disclosure = EXACT,
 ) -> CapacityOverTime:
@@ -104,6 +107,7 @@ def capacity_over_time(
         caller: the caller, who may see certain domains.
         scope: period, hosts and size; without a size all resource classes are returned.
         step: return the worst value of each step of this length, instead of every change.
+        most: how many steps there may be: they are longer then, and of the lengths that people use.
         by: a level, by whose domains hosts are grouped.
         told: how exactly instants are disclosed.
 
@@ -114,6 +118,8 @@ def capacity_over_time(
     """
     snapshot = env.store.snapshot()
     window = window_of(env, scope, snapshot.taken_at)
+    if most is not None:
+        step = _coarser(window.end - window.start, step, most)
     starts = None if step is None else grid(window, step, MOST_ROWS)
     size = size_of(env, caller, scope)
     hosts = hosts_of(snapshot, caller, scope, size)
@@ -123,7 +129,22 @@ def capacity_over_time(
     else:
         seen = _Roughly(snapshot, told, window, starts)
         courses = (seen.course(one, size) for one in some)
-    return CapacityOverTime(window, snapshot, tuple(courses))
+    return CapacityOverTime(window, snapshot, tuple(courses), step)
+
+
+_LENGTHS: Final = (
+    *(n * MINUTE for n in (1, 5, 10, 15, 30)),
+    *(n * HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * DAY for n in (1, 2, 7, 14, 28)),
+)
+
+
+def _coarser(whole: Duration, step: Duration | None, most: int) -> Duration:
+    """The shortest length of steps, `step` or a longer one, of which so many are enough."""
+    least = -(-whole // most)
+    if step is not None and step >= least:
+        return step
+    return next((one for one in _LENGTHS if one >= least), least)
 
 
 def _course(

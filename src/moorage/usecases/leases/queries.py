@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease, Reservation
+    from moorage.domain.period import Period
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.ports import Caller, Store
@@ -65,6 +66,7 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     state: LeaseState | None = None,
     series_id: str | None = None,
     reservation_id: str | None = None,
+    overlaps: Period | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[Lease]:
     """The caller's leases by creation time; for operators those of any or every project.
@@ -83,7 +85,14 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
         found = if_stored(store.lease_of_reservation, reservation_id)
         hidden = found is None or found.proposed or not sees(caller, found.project_id)
         return () if found is None or hidden or page.marker == found.id else (found,)
-    return store.leases(project_id=project, name=name, state=state, series_id=series_id, page=page)
+    return store.leases(
+        project_id=project,
+        name=name,
+        state=state,
+        series_id=series_id,
+        overlaps=overlaps,
+        page=page,
+    )
 
 
 def displaced_by(store: Store, lease: Lease) -> tuple[DisplacedConsumer, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.leases import Lease
     from moorage.domain.offers import Offer
-    from moorage.domain.period import Instant
+    from moorage.domain.period import Instant, Period
     from moorage.usecases.ports import Caller, Store
 
 _WHOLE = Page()
@@ -80,6 +80,7 @@ def list_offers(
     *,
     all_projects: bool = False,
     over: bool = False,
+    overlaps: Period | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[Lease]:
     """The caller's offers, or for operators every project's, by creation; not accepted ones.
@@ -91,4 +92,4 @@ def list_offers(
     project = visible_project(caller, all_projects=all_projects, project_id=None)
     if page.marker is not None:
         own_offer(store, caller, page.marker)
-    return store.offers(project_id=project, over=over, page=page)
+    return store.offers(project_id=project, over=over, overlaps=overlaps, page=page)
