@@ -12,9 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, started
 
 from moorage.cli.admin import placement_over
+from moorage.cli.sim_process import database_url
 from moorage.client import registry
 from moorage.client.placement_wire import within
 from moorage.domain.changes import (
@@ -116,6 +117,18 @@ def test_the_ledger_of_a_simulation_is_named(tmp_path: Path, offline: Cli) -> No
     offline.environment["OS_CLOUD"] = "other"
     refused = offline("admin", "audit", "--database", f"sqlite:///{tmp_path}/none.db")
     assert "simulation" not in refused.err
+
+
+@pytest.mark.process
+def test_a_simulation_is_judged_by_its_own_clock(state: Path) -> None:
+    """On the machine's, which is later, what is held would have lapsed and not been freed."""
+    sim = started(state, "audited")
+    assert sim("ensemble", "create", "--server", "m1.small", "--hold", "1h").status == 0
+    known = registry.known(registry.state_directory(sim.environment), "audited")
+    assert known is not None
+    words = ("--database", database_url(Path(known.directory)))
+    assert kinds(sim, *words) == []
+    assert sim("sim", "stop", "--name", "audited").status == 0
 
 
 def test_orphans_are_told_from_the_young_and_from_migrations(

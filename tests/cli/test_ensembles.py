@@ -294,8 +294,11 @@ def test_a_saved_problem_is_replayed(sim: Any, web: str, tmp_path: Path) -> None
     saved.write_text(json.dumps(document | {"recorded": "feasible"}), encoding="utf-8")
     differs = sim("replay", str(saved))
     assert (differs.status, "DIFFERS: recorded feasible" in differs.out) == (1, True)
-    saved.write_text("{}", encoding="utf-8")
-    assert "not an instance" in sim("replay", str(saved)).err
+    for other in ("{}", "[1]", "words", '{"record": {"instance": {}}}', '{"record": {}}'):
+        saved.write_text(other, encoding="utf-8")
+        wrong = sim("replay", str(saved))
+        assert (wrong.status, wrong.out) == (2, ""), wrong
+        assert "has neither an instance nor a decision's record" in wrong.err
 
 
 def test_a_decision_is_replayed_from_its_record(sim: Any, web: str, tmp_path: Path) -> None:
@@ -304,6 +307,7 @@ def test_a_decision_is_replayed_from_its_record(sim: Any, web: str, tmp_path: Pa
     assert told.out.endswith("; the same places, as recorded\n"), told
     again = sim.body("replay", str(saved))["replay"]
     assert (again["same"], again["same_places"]) == (True, True)
+    assert "replay " in sim("decision", "show", web, "--record").out
     document = json.loads(saved.read_text("utf-8"))
     document["record"]["places"] = "elsewhere"
     saved.write_text(json.dumps(document), encoding="utf-8")

@@ -72,3 +72,12 @@ def test_the_command_appends_where_it_left_off(sim: Any, tmp_path: Path) -> None
     assert all(one["ensemble"] == one["subject"] for one in lines)
     for name in ("exported-one", "exported-two"):
         sim("ensemble", "delete", name, "--yes")
+
+
+def test_a_time_that_ends_before_it_begins_is_refused(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "kept.jsonl"
+    file.write_text("kept\n", encoding="utf-8")
+    for until in ("2026-11-30", "2026-12-01"):
+        told = sim("event", "export", "--since", "2026-12-01", "--until", until, "-o", str(file))
+        assert (told.status, "--until must be later than --since" in told.err) == (2, True), told
+    assert file.read_text("utf-8") == "kept\n"

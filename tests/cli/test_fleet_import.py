@@ -46,6 +46,23 @@ def own(tmp_path: Path) -> Iterator[Cli]:
 
 
 @pytest.mark.process
+def test_a_host_that_is_down_is_not_disabled(own: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "down.json"
+    file.write_text(json.dumps([HYPERVISORS[0], HYPERVISORS[1] | {"State": "down"}]), "utf-8")
+    planned = own("fleet", "import", str(file), "--dry-run")
+    assert planned.out.endswith(", load of 0 consumers, 1 down\n"), planned
+    for _ in range(2):
+        loaded = own("fleet", "import", str(file))
+        assert loaded.status == 0, loaded
+        hosts = {one["name"]: one for one in own.body("host", "list")["hosts"]}
+        down = hosts["nova-r1-n2"]
+        assert (down["state"], [one["why"] for one in down["closed"]]) == ("down", ["service down"])
+        assert hosts["nova-r1-n1"]["state"] == "open"
+    file.write_text(json.dumps(HYPERVISORS), "utf-8")
+    assert own("fleet", "import", str(file)).status == 0
+
+
+@pytest.mark.process
 def test_hosts_are_loaded_once(own: Cli, listing: str) -> None:
     words = ("fleet", "import", listing, "--ratio", "VCPU=4", "--total", "DISK_GB=100")
     planned = own(*words, "--dry-run")

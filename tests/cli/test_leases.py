@@ -82,6 +82,18 @@ def test_a_description_is_leased_on_terms(sim: Any, tmp_path: Path) -> None:
     assert cancelled.out == f"lease {made['handle']}  closed\n"
 
 
+def test_events_of_a_lease_are_those_of_its_ensemble_too(sim: Any) -> None:
+    words = ("--flavor", "m1.small", "--count", "1", "--name", "told")
+    made = sim.body("lease", "create", *words, *WEEK)["lease"]
+    for subject in ("told", made["id"], made["handle"]):
+        found = sim.body("event", "list", "--subject", subject)["events"]
+        assert {one["subject"] for one in found} == {made["id"], made["ensemble_id"]}
+        assert {"lease.pending", "ensemble.created"} <= {one["type"] for one in found}
+    alone = sim.body("event", "list", "--subject", made["ensemble_id"])["events"]
+    assert {one["subject"] for one in alone} == {made["ensemble_id"]}
+    assert sim("lease", "cancel", made["id"]).status == 0
+
+
 def test_an_ensemble_that_is_there_is_leased_once(sim: Any) -> None:
     made = sim.body("ensemble", "create", "--server", "m1.small", "--describe-only")["ensemble"]
     words = ("lease", "create", "--ensemble", made["id"], *WEEK)

@@ -260,7 +260,7 @@ def test_a_preferred_policy_that_is_not_met_is_no_failure(sim: Any, tmp_path: Pa
     [
         (("ensemble", "compliance", "nothing-like-it"), 6),
         (("violation", "list", "--state", "over"), 2),
-        (("violation", "list", "--type", "anti-afinity"), 1),
+        (("violation", "list", "--type", "anti afinity"), 1),
         (("violation", "list", "--host", "h99"), 6),
     ],
 )

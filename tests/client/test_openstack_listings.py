@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from moorage.client.fleet_file import read_places
-from moorage.client.hypervisor_list import DISABLED, Terms, placed, read_hypervisors, read_servers
+from moorage.client.hypervisor_list import (
+    DISABLED,
+    Terms,
+    placed,
+    read_down,
+    read_hypervisors,
+    read_servers,
+)
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.fleet_expansion import provider_uuid
 
@@ -25,6 +32,8 @@ HYPERVISOR = {
 
 def test_hypervisors_become_hosts() -> None:
     down = HYPERVISOR | {"Hypervisor Hostname": "r2-n1", "State": "down"}
+    off = HYPERVISOR | {"Hypervisor Hostname": "r2-n2", "Status": "disabled"}
+    listing = json.dumps([HYPERVISOR, down, off])
     terms = Terms(
         ratios={"VCPU": 4.0},
         reserved={"MEMORY_MB": 512},
@@ -34,14 +43,16 @@ def test_hypervisors_become_hosts() -> None:
     rules = read_places(
         "topology: {location: {levels: [rack]}}\nrules: [{name: '(?P<rack>r.)-.*'}]\n"
     )
-    fleet = placed(read_hypervisors(json.dumps([HYPERVISOR, down]), terms), rules)
-    up, other = fleet.providers
+    fleet = placed(read_hypervisors(listing, terms), rules)
+    up, other, closed = fleet.providers
     assert up.uuid == provider_uuid("r1-n1")
     stock = {one.resource_class: one for one in up.inventories}
     assert (stock["VCPU"].total, stock["VCPU"].allocation_ratio) == (16, 4.0)
     assert (stock["MEMORY_MB"].reserved, stock["DISK_GB"].total) == (512, 100)
     assert up.traits == frozenset({"CUSTOM_NEW"})
-    assert other.traits == frozenset({"CUSTOM_NEW", DISABLED})
+    assert other.traits == frozenset({"CUSTOM_NEW"})
+    assert closed.traits == frozenset({"CUSTOM_NEW", DISABLED})
+    assert read_down(listing) == ("r2-n1",)
     assert fleet.topology.attachments["location", "r2-n1"] == "r2"
 
 

@@ -100,7 +100,8 @@ def test_pages_go_on_where_the_last_one_ended(store: Ledger) -> None:
     only = store.event_log.page(None, BEGINNING, EventFilter(("lease.active",)), 4)
     assert [one.subject for one in only.events] == ["e6"]
     assert [
-        one.subject for one in store.event_log.page("p", BEGINNING, EventFilter((), "e5"), 4).events
+        one.subject
+        for one in store.event_log.page("p", BEGINNING, EventFilter((), ("e5",)), 4).events
     ] == ["e5"]
 
 

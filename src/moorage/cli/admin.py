@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from moorage.settings import Settings
     from moorage.store import Ledger
     from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ports import Clock
 
 CATALOG: Final = "catalog"
 OPERATOR: Final = Caller(user_id="operator", project_id="operator", roles=frozenset({"admin"}))
@@ -70,7 +72,7 @@ def ledger(args: argparse.Namespace) -> Iterator[Ledger]:
     found = configured(args)
     if found.database_directory is not None:
         found.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _opened(found.database) as store:
+    with _opened(found) as store:
         yield store
 
 
@@ -83,12 +85,13 @@ def present_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
     """
     from moorage.store import is_missing
 
-    url = configured(args).database
+    found = configured(args)
+    url = found.database
     if is_missing(url):
         # Of a server not the URL: it may have a password.
         where = f"at {url}" if url.startswith("sqlite:") else "in the database: it is empty"
         raise InvalidDescription(f"there is no ledger {where}{_simulations()}", path="database")
-    with _opened(url) as store:
+    with _opened(found) as store:
         yield store
 
 
@@ -113,20 +116,37 @@ def trial_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
     """
     from moorage.store import is_missing
 
-    url = configured(args).database
-    with _opened("sqlite://" if is_missing(url) else url) as store:
+    found = configured(args)
+    with _opened(
+        replace(found, database="sqlite://") if is_missing(found.database) else found
+    ) as store:
         yield store
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Ledger]:
+def _opened(found: Settings) -> Iterator[Ledger]:
     from moorage.store import open_store
 
-    store = open_store(url)
+    store = open_store(found.database, clock=_clock(found))
     try:
         yield store.by(Actor(by="moorage admin"))
     finally:
         store.close()
+
+
+def _clock(found: Settings) -> Clock | None:
+    """The clock that is set, or that of the simulation whose ledger it is; None: the database's."""
+    from moorage.cli.sim_process import clock_file, database_url
+    from moorage.client import registry
+    from moorage.store.settable_clock import SettableClock
+
+    if found.clock_file is not None:
+        return SettableClock(found.clock_file)
+    for one in registry.registrations(registry.state_directory(os.environ)):
+        directory = Path(one.directory)
+        if database_url(directory) == found.database:
+            return SettableClock(clock_file(directory))
+    return None
 
 
 def placement_over(store: Ledger) -> Application:

@@ -57,8 +57,8 @@ class _Search:
         """What is known of the search; the first call only finds out where its events begin."""
         try:
             while self.cursor is not None:
-                subject = None if self.new else self.ensemble
-                page = self.events.page(self.cursor, types=[PROGRESS], subject=subject)
+                subjects = () if self.new else (self.ensemble,)
+                page = self.events.page(self.cursor, types=[PROGRESS], subjects=subjects)
                 self.cursor = page.value.cursor
                 for one in page.value.events:
                     if self.new and one.body.get("name") != self.ensemble:

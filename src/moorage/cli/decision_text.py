@@ -163,7 +163,11 @@ def record(one: DecisionRecord) -> RenderableType:
             ("seen", f"{seen}, {moment(one.taken_at)}"),
             ("hosts", f"{counts.considered} considered, {rejected or 'none'} rejected"),
             ("placed", f"{counted(one.placed or 0, 'member')}, {one.strategy}{again}"),
-            ("replay", f"moorage replay {one.decision_id}" if one.replayable else "too large"),
+            *(
+                [("replay", f"moorage replay {one.decision_id}" if one.replayable else "too large")]
+                if isinstance(one.replayable, bool)  # of a tenant nothing: only operators can
+                else []
+            ),
         ]
     )
 

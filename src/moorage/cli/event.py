@@ -10,7 +10,7 @@ from moorage.cli.decision_progress import state_of_search
 from moorage.cli.decision_text import who
 from moorage.cli.output import Shown, as_json, moment, short, table
 from moorage.cli.parser import Option
-from moorage.client.errors import Ambiguous, Missing
+from moorage.client.errors import Ambiguous, Missing, NotFound
 from moorage.client.lookup import UUID
 from moorage.domain.events import PROGRESS
 
@@ -53,7 +53,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options that select events."""
     add = parser.add_argument
     add("--type", action="append", default=[], metavar="TYPE", help="such as 'lease.*'; repeatable")
-    add("--subject", metavar="WHAT", help="only events about it: a name, an id, or its beginning")
+    add(
+        "--subject",
+        metavar="WHAT",
+        help="only events about it (of a lease also about its ensemble): a name, or an id",
+    )
     add("--after", metavar="CURSOR", help="only events after this one; `now`: from now on")
     add("--all-projects", action="store_true", help="for operators")
 
@@ -94,17 +98,27 @@ def _word(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def subject_of(client: Moorage, text: str | None) -> str | None:
-    """The subject's id for a name, an id or its beginning; full ids need not exist.
+def subjects_of(client: Moorage, text: str | None) -> tuple[str, ...]:
+    """The ids for a name, an id or its beginning: the subject's, and of a lease its ensemble's.
 
-    A name is looked for among leases, then ensembles, offers and subscriptions.
+    Full ids need not exist. A name is looked for among leases, then ensembles, offers and
+    subscriptions.
 
     Raises:
         Missing: there is no such name or id.
         Ambiguous: the beginning is that of several ids.
     """
-    if text is None or UUID.fullmatch(text):
-        return text
+    if text is None:
+        return ()
+    id_ = text if UUID.fullmatch(text) else _found(client, text)
+    try:
+        lease = client.leases.show(id_).value
+    except (Missing, NotFound):
+        return (id_,)
+    return (id_, lease.ensemble_id)
+
+
+def _found(client: Moorage, text: str) -> str:
     found: dict[str, None] = {}
     for find in (
         client.leases.find,
@@ -142,13 +156,13 @@ class List(Command):
         bodies: list[object] = []
         cursor, lost = args.after, None
         with self.client() as client:
-            subject = subject_of(client, args.subject)
+            subjects = subjects_of(client, args.subject)
             while True:
                 left = _PAGE if args.limit is None else min(args.limit - len(found), _PAGE)
                 page = client.events.page(
                     cursor,
                     types=args.type,
-                    subject=subject,
+                    subjects=subjects,
                     limit=left,
                     all_projects=args.all_projects,
                 )
@@ -179,8 +193,8 @@ class Follow(Command):
     def act(self, args: argparse.Namespace) -> None:
         left = args.limit
         with self.client() as client:
-            subject = subject_of(client, args.subject)
-            for body, one in _following(client.events, args, subject):
+            subjects = subjects_of(client, args.subject)
+            for body, one in _following(client.events, args, subjects):
                 if args.form == "table":
                     line = "  ".join(part for part in _row(one) if part)
                 else:
@@ -192,14 +206,14 @@ class Follow(Command):
 
 
 def _following(
-    calls: EventCalls, args: argparse.Namespace, subject: str | None
+    calls: EventCalls, args: argparse.Namespace, subjects: Sequence[str]
 ) -> Iterator[tuple[object, Event]]:
     cursor = args.after or "now"
     while True:
         page = calls.page(
             cursor,
             types=args.type,
-            subject=subject,
+            subjects=subjects,
             wait=_WAIT,
             all_projects=args.all_projects,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import FAILED, OK, Shown, moment
-from moorage.cli.parser import Flag, Option
+from moorage.cli.parser import Flag, Option, WrongUsage
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.events import EVENT_TYPES
 from moorage.domain.period import MINUTE, parse_instant
@@ -53,13 +53,20 @@ class Export(Command):
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
+        since = None if args.since is None else parse_instant(args.since)
+        until = None if args.until is None else parse_instant(args.until)
+        if since is not None and until is not None and until <= since:
+            raise WrongUsage(
+                f"there is no time from {moment(args.since)} until {moment(args.until)}: --until"
+                " must be later than --since"
+            )
         mode = "w" if args.after is None else "a"
         with self.client() as client, Path(args.output).open(mode, encoding="utf-8") as out:
             one = EventExport(
                 client.events,
                 after=args.after,
-                since=None if args.since is None else parse_instant(args.since),
-                until=None if args.until is None else parse_instant(args.until),
+                since=since,
+                until=until,
                 types=args.type,
                 project_id=args.of_project,
                 all_projects=args.all_projects,

@@ -12,10 +12,12 @@ from moorage.cli.fleet import load, summary
 from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import Shown
 from moorage.cli.parser import INPUT_FILE, Flag, Option, Repeated
+from moorage.domain.host_states import ClosingReason
 
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from moorage.client.moorage import Moorage
     from moorage.domain.fleet_expansion import ExpandedFleet
 
 
@@ -34,11 +36,12 @@ def ratio(text: str) -> tuple[str, float]:
 class Import(Command):
     """Load hosts from a listing of Nova's hypervisors.
 
-    Each hypervisor becomes a root provider with VCPU, MEMORY_MB and DISK_GB as listed; one that is
-    down also gets the trait COMPUTE_STATUS_DISABLED. A fleet file places hosts, by
-    their names or by rules. As with `fleet load`, loading the same again changes nothing, and a
-    listing that contradicts the ledger is refused. `moorage admin import placement` imports more,
-    from a Placement service.
+    Each hypervisor becomes a root provider with VCPU, MEMORY_MB and DISK_GB as listed; one whose
+    status is disabled also gets the trait COMPUTE_STATUS_DISABLED. Of one that is down the compute
+    service is recorded as down, until `moorage admin sync nova` says otherwise. A fleet file places
+    hosts, by their names or by rules. As with `fleet load`, loading the same again changes nothing,
+    and a listing that contradicts the ledger is refused. `moorage admin import placement` imports
+    more, from a Placement service.
     """
 
     examples = """
@@ -63,17 +66,34 @@ class Import(Command):
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        fleet = _read(args, self.app.stderr)
+        fleet, down = _read(args, self.app.stderr)
+        said = f"{summary(fleet)}, {len(down)} down" if down else summary(fleet)
         if args.dry_run:
             hosts = [one.name for one in fleet.providers]
-            return Shown({"hosts": hosts}, f"would load {summary(fleet)}")
+            return Shown({"hosts": hosts, "down": down}, f"would load {said}")
         with self.client() as client:
             answers = load(client, fleet, self.app.stderr)
-        return Shown({"parts": answers}, f"loaded {summary(fleet)}")
+            if down:
+                _put_down(client, frozenset(down))
+        return Shown({"parts": answers, "down": down}, f"loaded {said}")
 
 
-def _read(args: argparse.Namespace, terminal: TextIO) -> ExpandedFleet:
-    from moorage.client.hypervisor_list import Terms, placed, read_hypervisors
+def _put_down(client: Moorage, names: frozenset[str]) -> None:
+    """Record that compute services of hosts are down; what else is known of these stays."""
+    for one in client.hosts.all():
+        reasons = {each["why"] for each in one["closed"]}
+        if one["name"] in names and ClosingReason.SERVICE_DOWN.value not in reasons:
+            client.hosts.put_service(
+                one["uuid"],
+                state="down",
+                status="disabled" if ClosingReason.DISABLED.value in reasons else "enabled",
+                forced_down=ClosingReason.FORCED_DOWN.value in reasons,
+            )
+
+
+def _read(args: argparse.Namespace, terminal: TextIO) -> tuple[ExpandedFleet, tuple[str, ...]]:
+    """The fleet of the listing, and the names of its hosts that are down."""
+    from moorage.client.hypervisor_list import Terms, placed, read_down, read_hypervisors
 
     terms = Terms(
         ratios=dict(args.ratio),
@@ -83,9 +103,10 @@ def _read(args: argparse.Namespace, terminal: TextIO) -> ExpandedFleet:
         aggregates=frozenset(args.aggregate),
     )
     with reading(args.file):
-        fleet = read_hypervisors(read_text(args.file), terms)
+        text = read_text(args.file)
+        fleet, down = read_hypervisors(text, terms), read_down(text)
     if args.topology is None:
-        return fleet
+        return fleet, down
     rules, _ = placing(args.topology, Taking(), terminal)
     with reading(args.topology):
-        return placed(fleet, rules)
+        return placed(fleet, rules), down

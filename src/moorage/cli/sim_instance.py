@@ -11,8 +11,9 @@ from moorage.cli import decision
 from moorage.cli.command import Command
 from moorage.cli.files import read_text
 from moorage.cli.output import FAILED, OK, Shown
-from moorage.cli.parser import Option
+from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.times import span
+from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
@@ -86,16 +87,24 @@ class Replay(Command):
 
     def _saved(self, text: str) -> Saved:
         from moorage.cli.output import as_json
-        from moorage.client.errors import Missing, NotFound
+        from moorage.client.errors import Missing, NotFound, UnknownAnswer
 
         if text == "-" or Path(text).is_file() or text.endswith(".json"):
             from moorage.engine.joint.instance import recorded_verdict
 
             instance = read_text(text)
             record = _record_in(instance)
-            if record is not None:
-                return Saved.of(record, instance)
-            return Saved(instance, recorded_verdict(instance))
+            try:
+                if record is None:
+                    return Saved(instance, recorded_verdict(instance))
+                saved = Saved.of(record, instance)
+                recorded_verdict(saved.instance)
+            except (InvalidDescription, UnknownAnswer) as error:
+                raise WrongUsage(
+                    f"{text} has neither an instance nor a decision's record: {error.message}; such"
+                    " a file is written by moorage replay ID --save FILE"
+                ) from None
+            return saved
         with self.client() as client:
             try:
                 answer = client.explanations.show(text, instance=True).value

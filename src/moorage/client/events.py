@@ -23,15 +23,15 @@ class EventCalls(Resource):
         after: str | None = None,
         *,
         types: Sequence[str] = (),
-        subject: str | None = None,
+        subjects: Sequence[str] = (),
         limit: int | None = None,
         wait: int = 0,
         all_projects: bool = False,
         project_id: str | None = None,
     ) -> Answer[Events]:
         """The next events after a cursor; `wait`: seconds to wait where there are none yet."""
-        query: dict[str, object] = {"after": after, "type": ",".join(types), "subject": subject}
-        query |= {"limit": limit, "wait": wait or None}
+        query: dict[str, object] = {"after": after, "type": ",".join(types)}
+        query |= {"subject": ",".join(subjects) or None, "limit": limit, "wait": wait or None}
         query |= {"all_projects": all_projects, "project_id": project_id}
         return self._get(Events, "", None, **query)
 

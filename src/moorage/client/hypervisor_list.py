@@ -82,13 +82,14 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "name": ("hypervisor hostname", "hypervisor_hostname", "name"),
     "state": ("state",),
+    "status": ("status",),
     "VCPU": ("vcpus",),
     "MEMORY_MB": ("memory mb", "memory_mb", "memory_size"),
     "DISK_GB": ("local gb", "local_gb", "disk gb", "local_disk_size"),
 }
 _CLASSES: Final = ("VCPU", "MEMORY_MB", "DISK_GB")
 DISABLED: Final = "COMPUTE_STATUS_DISABLED"
-"""The trait by which Nova keeps servers from a host; a host that is down gets it."""
+"""The trait by which Nova keeps servers from a host whose compute service is disabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,20 @@ def read_names(text: str) -> frozenset[str]:
         InvalidDescription: not JSON, not such a listing, or a host without a name.
     """
     return frozenset(_name(number, _lowered(one)) for number, one in enumerate(_listing(text)))
+
+
+def read_down(text: str) -> tuple[str, ...]:
+    """The names of the hosts in a listing whose state is `down`, in its order.
+
+    Raises:
+        InvalidDescription: not JSON, not such a listing, or a host without a name.
+    """
+    listed = [(number, _lowered(one)) for number, one in enumerate(_listing(text))]
+    return tuple(
+        _name(number, fields)
+        for number, fields in listed
+        if str(_of(fields, "state")).lower() == "down"
+    )
 
 
 def placed(fleet: ExpandedFleet, rules: TopologyRules) -> ExpandedFleet:
@@ -186,7 +201,7 @@ def _provider(number: int, given: Mapping[str, Any], terms: Terms) -> ResourcePr
             path=path,
         )
     traits = set(terms.traits)
-    if str(_of(fields, "state") or "up").lower() == "down":
+    if str(_of(fields, "status")).lower() == "disabled":
         traits.add(DISABLED)
     return ResourceProvider(
         uuid=uuid_of(name),

@@ -333,10 +333,10 @@ class EnsembleProxy(proxy.Proxy):
 
         With `follow` it waits for further ones, and does not end.
         """
-        wait, more = 0, True
+        wait, more, subjects = 0, True, () if subject is None else (subject,)
         while more or follow:
             page = self.moorage.events.page(
-                after, types=types, subject=subject, wait=wait, all_projects=all_projects
+                after, types=types, subjects=subjects, wait=wait, all_projects=all_projects
             ).value
             yield page
             after, more = page.cursor, page.more

@@ -389,16 +389,16 @@ def position(revision: int, number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Selects events: by type patterns (`lease.*`, `*`; none: all), and by subject."""
+    """Selects events: by type patterns (`lease.*`, `*`) and by subjects; none of them: all."""
 
     types: tuple[str, ...] = ()
-    subject: str | None = None
+    subjects: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
     """Types that are left out, whatever the patterns say."""
 
     def passes(self, type_: str, subject: str) -> bool:
         """Whether the filter selects an event of this type and subject."""
-        if type_ in self.hidden or (self.subject is not None and subject != self.subject):
+        if type_ in self.hidden or (self.subjects and subject not in self.subjects):
             return False
         return not self.types or any(matches(one, type_) for one in self.types)
 

@@ -64,8 +64,8 @@ class DecisionRecord(Struct, frozen=True):
     solve: Solve
     met: list[PolicyStatus]
     """How the placement met each policy."""
-    replayable: bool
-    """Whether enough is kept to solve it again."""
+    replayable: Annotated[bool | UnsetType, FOR_OPERATORS] = UNSET
+    """Whether enough is kept to solve it again; for operators, as only they can."""
     places: Annotated[str | UnsetType, FOR_OPERATORS] = UNSET
     """A digest of every member's host: equal for equal placements."""
     scatter: Annotated[int | UnsetType | None, FOR_OPERATORS] = UNSET

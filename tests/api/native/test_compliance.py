@@ -109,6 +109,7 @@ def test_a_listing_is_filtered(watched: Watched) -> None:
     assert what(listed(service)) == ["db[1]", "ha"]
     assert what(listed(service, type="at_risk")) == ["db[1]"]
     assert what(listed(service, type="survive,lost")) == ["ha"]
+    assert what(listed(service, type="of-a-plugin-that-is-gone")) == []
     assert what(listed(service, required="false")) == []
     assert what(listed(service, ensemble=id_, state="all")) == ["db[1]", "ha"]
     assert what(listed(service, state="ended")) == []
@@ -165,7 +166,7 @@ def test_others_see_nothing(watched: Watched) -> None:
     ("query", "status", "code"),
     [
         ({"state": "broken"}, 400, "invalid_description"),
-        ({"type": "anti-afinity"}, 400, "invalid_description"),
+        ({"type": "anti afinity"}, 400, "invalid_description"),
         ({"required": "perhaps"}, 400, "invalid_description"),
         ({"since": "yesterday"}, 400, "invalid_description"),
         ({"colour": "red"}, 400, "invalid_description"),

@@ -108,6 +108,17 @@ def test_who_waits_is_answered_when_something_happens(service: Service) -> None:
     assert len(pauses) == 8
 
 
+def test_several_subjects_are_read_in_one_order(service: Service) -> None:
+    happen(service, "a", "b", "c", "a")
+    found = events(service, subject="c,a")["events"]
+    assert [one["subject"] for one in found] == ["a", "c", "a"]
+    many = service.call("GET", "/events", query={"subject": ",".join(map(str, range(101)))})
+    assert (many.status_code, many.json["errors"][0]["code"]) == (
+        400,
+        "ensemble.invalid_description",
+    )
+
+
 def test_a_reader_that_is_too_late_is_told_where_to_go_on(service: Service) -> None:
     happen(service, "a")
     cursor = events(service)["cursor"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.wire.events import ResendBody, SubscriptionBody
 
+MOST_SUBJECTS: Final = 100
 NOW = "now"
 """The cursor for events from now on."""
 
@@ -48,10 +49,12 @@ NOW = "now"
 def listing(call: Call) -> Reply:
     """GET: the page after a cursor; with `wait` it waits for events."""
     query = call.query
-    patterns = tuple(filter(None, query.get("type", "").split(",")))
-    event_filter = EventFilter(
-        tuple(check_pattern(one, "type") for one in patterns), query.get("subject") or None
+    patterns, subjects = (
+        tuple(filter(None, query.get(name, "").split(","))) for name in ("type", "subject")
     )
+    if len(subjects) > MOST_SUBJECTS:
+        raise InvalidDescription(f"at most {MOST_SUBJECTS} subjects at once", path="subject")
+    event_filter = EventFilter(tuple(check_pattern(one, "type") for one in patterns), subjects)
     ask = EventQuery(
         after=_after(query.get("after")),
         event_filter=event_filter,

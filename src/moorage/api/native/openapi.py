@@ -70,6 +70,7 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
         "description": "The cursor of the page before; `now` for what happens from now on",
     },
     "type": {"type": "string", "description": "Types or patterns such as lease.*, with commas"},
+    "subject": {"type": "string", "description": "Ids of what events are about, with commas"},
     "wait": {
         "type": "string",
         "description": "How long to wait for an event, such as 20s; at most 30s",

@@ -56,8 +56,8 @@ _AFTER: Final = (
     .limit(bindparam("most", type_=Integer))
 )
 _OF_PROJECT: Final = _AFTER.where(_e.project_id == bindparam("project"))
-_OF_SUBJECT: Final = _AFTER.where(_e.subject == bindparam("subject"))
-_OF_BOTH: Final = _OF_PROJECT.where(_e.subject == bindparam("subject"))
+_OF_SUBJECTS: Final = _AFTER.where(_e.subject.in_(bindparam("subjects", expanding=True)))
+_OF_BOTH: Final = _OF_PROJECT.where(_e.subject.in_(bindparam("subjects", expanding=True)))
 _WHOLE: Final = (
     select(tables.events)
     .where(
@@ -163,9 +163,9 @@ def scan(
     query = _AFTER
     if project_id is not None:
         query, given["project"] = _OF_PROJECT, project_id
-    if wanted.subject is not None:
-        query = _OF_SUBJECT if project_id is None else _OF_BOTH
-        given["subject"] = wanted.subject
+    if wanted.subjects:
+        query = _OF_SUBJECTS if project_id is None else _OF_BOTH
+        given["subjects"] = list(wanted.subjects)
     found: list[tuple[int, str]] = []
     last = None
     scanned = connection.execute(query, given)

@@ -82,7 +82,7 @@ def count_notified(store: Store, lease: Lease) -> int:
 
 
 def _events(store: Store, lease: Lease, types: tuple[str, ...]) -> Sequence[Event]:
-    wanted, found, cursor = EventFilter(types, lease.id), list[Event](), BEGINNING
+    wanted, found, cursor = EventFilter(types, (lease.id,)), list[Event](), BEGINNING
     for _ in range(_PAGES):
         page = store.event_log.page(lease.project_id, cursor, wanted, _PAGE)
         found += page.events
