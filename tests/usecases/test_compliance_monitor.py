@@ -219,6 +219,22 @@ def test_a_host_that_flaps_makes_one_event(service: Service) -> None:
     assert watched.told() == [("member.at_risk", "db[0]"), ("member.recovered", "db[0]")]
 
 
+def test_after_a_restart_a_host_has_to_settle_anew(service: Service) -> None:
+    watched = Watched(service, settle=10_000_000)
+    found = made(service)
+    host = host_of(service, found, "db[0]")
+    for there in (True, False):
+        watched.disable(host, there=there)
+        watched.look()
+    watched.seconds += 9
+    watched.monitor = watched.another()
+    watched.look()
+    watched.seconds += 9
+    assert watched.told() == [("member.at_risk", "db[0]")]
+    watched.seconds += 2
+    assert watched.told() == [("member.at_risk", "db[0]"), ("member.recovered", "db[0]")]
+
+
 def test_a_disabled_host_whose_service_flaps_is_told_once_as_lost(service: Service) -> None:
     watched = Watched(service, settle=10_000_000)
     found = made(service)
