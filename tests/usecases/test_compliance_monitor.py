@@ -142,6 +142,17 @@ def test_a_disabled_host_puts_its_member_at_risk_until_it_is_enabled(watched: Wa
     assert {one.key for one in ended} == {"policy ha", "member db[1]"}
 
 
+def test_a_member_that_is_removed_has_not_moved(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, HA)
+    watched.look()
+    path = f"/ensembles/{found['ensemble']['id']}"
+    assert service.call("DELETE", f"{path}/members/db[2]").status_code == 200
+    assert watched.told() == [("member.removed", "db[2]"), ("policy.violated", "ha")]
+    (record,) = records(service)
+    assert (record.cause.kind, record.cause.actor.user_id) == ("member_removed", "ann")
+
+
 def test_a_host_out_of_service_ends_no_violation(watched: Watched) -> None:
     service = watched.service
     found = made(service, count=2)

@@ -38,6 +38,7 @@ _CONDITIONS: Final = {"at_risk": "AT RISK", "lost": "LOST"}
 _WHY: Final = {
     "host": "host",
     "member_moved": "member moved",
+    "member_removed": "member removed",
     "neighbour": "neighbour came or left",
     "ensemble": "ensemble changed",
     "topology": "topology changed",

@@ -32,7 +32,9 @@ class CauseKind(StrEnum):
     HOST = "host"
     """The state of a member's host."""
     MOVED = "member_moved"
-    """Members are placed elsewhere, for the first time, or no more."""
+    """Members are placed elsewhere, or for the first time."""
+    REMOVED = "member_removed"
+    """Members have left it: they were removed, or their places given back."""
     NEIGHBOUR = "neighbour"
     """Others have arrived beside the members, or left."""
     ENSEMBLE = "ensemble"
@@ -80,7 +82,6 @@ class Violation:
     amount: int
     """How much is broken, in the policy's own measure; 1 for a member."""
     text: str
-    """For operators: it may name hosts and domains."""
     since: Instant
     until: Instant = FOREVER
     cause: Cause = FOUND
@@ -88,6 +89,8 @@ class Violation:
     servers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Member -> its server, of those that have one, when it began."""
     generation: int = 0
+    named: bool = True
+    """Whether the text may name hosts or domains: then it is for operators."""
 
     @property
     def key(self) -> str:

@@ -73,7 +73,7 @@ class Affinity:
         used = set(placement.domains(edge, level)) - {-1}
         if len(used) > 1:
             text = f"{members_text(edge)} stand in {len(used)} {level}s instead of one"
-            yield Violation(edge, text, len(used) - 1)
+            yield Violation(edge, text, len(used) - 1, named=False)
 
     def slack(self, edge: Edge, placement: Placement) -> None:
         """None: the policy is met or not, with no measure in between."""

@@ -65,7 +65,7 @@ class Ban:
         """One for each member on a banned host."""
         banned = self._banned(placement.fleet)
         return tuple(
-            Violation((member,), f"{member} stands on a banned host")
+            Violation((member,), f"{member} stands on a banned host", named=False)
             for member in edge
             if placement.hosts[member] in banned
         )

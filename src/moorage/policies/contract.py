@@ -37,6 +37,8 @@ class Violation:
     members: tuple[MemberName, ...]
     text: str
     amount: int = 1
+    named: bool = True
+    """Whether the text may name hosts or domains: tenants read another one then."""
 
 
 @dataclass(frozen=True, slots=True)

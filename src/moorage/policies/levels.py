@@ -34,7 +34,7 @@ def members_without_domain(edge: Edge, placement: Placement, level: Level) -> It
     """One violation for each member whose host is in no domain of the level."""
     for member, domain in zip(edge, placement.domains(edge, level), strict=True):
         if domain < 0:
-            yield Violation((member,), f"{member} stands in no {level}")
+            yield Violation((member,), f"{member} stands in no {level}", named=False)
 
 
 def hosts_with_domain(

@@ -111,7 +111,7 @@ class Proximity:
         domains = sorted(placement.counts(edge, level))
         if len(domains) > 1:
             text = f"{members_text(edge)} in different {level}s"
-            yield Violation(edge, text, len(domains) - 1)
+            yield Violation(edge, text, len(domains) - 1, named=False)
 
     def _far_from_roles(
         self, edge: Edge, placement: Placement, level: Level
@@ -135,7 +135,8 @@ class Proximity:
             near = placement.fleet.near(ensemble, level)
             for one in ours:
                 if near is not None and placement.hosts[one] not in near:
-                    yield Violation((one,), f"{one} is in no {level} of ensemble {ensemble}")
+                    text = f"{one} is in no {level} of ensemble {ensemble}"
+                    yield Violation((one,), text, named=False)
 
     def _sides(self, edge: Edge) -> tuple[Edge, list[frozenset[str]], list[str]]:
         """The members of the first side; the other sides of roles, and the other ensembles."""

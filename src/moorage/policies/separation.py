@@ -130,7 +130,7 @@ class Separation:
     def _impossible(self, edge: Edge) -> tuple[Violation, ...]:
         text = f"no two hosts are {self.min_distance} apart in tree {self.tree}"
         count = len(self._beside_first(edge))
-        return (Violation(edge, text, count),) if count else ()
+        return (Violation(edge, text, count, named=False),) if count else ()
 
     def _beside_first(self, edge: Edge) -> Edge:
         """The members that are to be far from the first one."""

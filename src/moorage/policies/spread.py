@@ -157,7 +157,7 @@ class Spread:
         if missing > 0:
             used = domains_text(level, len(counts))
             text = f"{members_text(edge)} use {used}, fewer than {self.min_domains}"
-            yield Violation(edge, text, missing)
+            yield Violation(edge, text, missing, named=False)
 
     def _uneven(
         self, edge: Edge, placement: Placement, counts: dict[int, int]
@@ -166,7 +166,7 @@ class Spread:
         if self.max_skew is not None and skew > self.max_skew:
             members = members_text(edge)
             text = f"{members} have skew {skew} over the {self.level}s, above {self.max_skew}"
-            yield Violation(edge, text, skew - self.max_skew)
+            yield Violation(edge, text, skew - self.max_skew, named=False)
 
     def _skew(self, edge: Edge, placement: Placement, counts: dict[int, int]) -> int:
         fullest = max(counts.values(), default=0)

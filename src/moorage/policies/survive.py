@@ -106,7 +106,7 @@ class Survive:
         if remain < self.keep:
             lost = domains_text(level, self.lose) if self.lose > 1 else f"one {level}"
             text = f"losing {lost} leaves {remain} of {len(edge)}"
-            yield Violation(edge, text, self.keep - remain)
+            yield Violation(edge, text, self.keep - remain, named=False)
 
     def _remain(self, edge: Edge, placement: Placement) -> int:
         counts = placement.counts(edge, Level(self.tree, self.level))

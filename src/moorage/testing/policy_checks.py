@@ -78,15 +78,23 @@ def check_examples(policy: type[Policy]) -> None:
 
 
 def check_example(type_: str, example: Example) -> None:
-    """Check that an example is as good as it says."""
+    """Check that an example is as good as it says.
+
+    A violation that says its text has no names (`named`) must have none.
+    """
     fleet = example_fleet(example.foreign)
     policy = parse(PolicyStatement("p", type_, (), parameters=example.parameters))
     policy.check(fleet.topology)
     edge = tuple(MemberName("m", i) for i in range(len(example.hosts)))
     rows = [fleet.terrain.row_of[name] for name in example.hosts]
     placement = Placement(fleet, dict(zip(edge, rows, strict=True)))
-    found = [violation.text for violation in policy.violations(edge, placement)]
+    every = policy.violations(edge, placement)
+    found = [violation.text for violation in every]
     assert (not found) == example.good, f"{type_}, {example.title}: {found}"
+    names = {*fleet.terrain.row_of, *(name for _, name in fleet.topology.domains)}
+    for one in every:
+        said = names & set(one.text.replace(",", " ").replace(":", " ").split())
+        assert one.named or not said, f"{type_}, {example.title}: {one.text}"
 
 
 def example_fleet(foreign: tuple[str, ...]) -> TerrainView:

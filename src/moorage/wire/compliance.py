@@ -15,6 +15,7 @@ class Cause(Struct, frozen=True):
     kind: Literal[
         "host",
         "member_moved",
+        "member_removed",
         "neighbour",
         "ensemble",
         "topology",

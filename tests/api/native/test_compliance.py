@@ -69,7 +69,7 @@ def test_a_violation_that_is_not_recorded_yet_has_no_beginning(watched: Watched)
 
 def test_tenants_read_no_names_and_operators_do(watched: Watched) -> None:
     service = watched.service
-    found = broken(watched, {**APART, "max_per_domain": 1})
+    found = broken(watched, {**APART, "max_per_domain": 1}, HA)
     watched.look()
     topology = service.store.snapshot().topology
     racks = {host: "r1" for _, host in topology.attachments}
@@ -93,6 +93,8 @@ def test_tenants_read_no_names_and_operators_do(watched: Watched) -> None:
         assert not words & (HOSTS | RACKS), told
     (apart,) = listed(service, type="anti-affinity")
     assert apart["text"] == "3 x db do not meet policy apart"
+    ha = next(one for one in listed(service) if one["policy"] == "ha")
+    assert ha["text"] == "losing one rack leaves 0 of 3", "it names none"
     because = {"kind": "topology", "user": "operator", "request_id": None, "by": None}
     assert apart["because"] == because
     operator = compliance(service, id_, OPERATOR)

@@ -92,7 +92,7 @@ class Quorum:
                 f"the loss of {domains_text(level, self.lose)} takes {lost} of"
                 f" {members_text(edge)}, and leaves no majority"
             )
-            yield Violation(edge, text, lost - spare(edge))
+            yield Violation(edge, text, lost - spare(edge), named=False)
 
     def _largest_loss(self, edge: Edge, placement: Placement) -> int:
         counts = placement.counts(edge, Level(self.tree, self.level))

@@ -148,7 +148,7 @@ def violations_view(
             policy=one.policy,
             members=[str(member) for member in one.members],
             text=one.text
-            if call.caller.operator
+            if call.caller.operator or not one.named
             else text_for_tenants(one.policy, one.members, one.text),
             amount=one.amount,
         )

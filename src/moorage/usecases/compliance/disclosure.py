@@ -26,18 +26,20 @@ def violation_seen_by(
     """A violation as the caller may see it; None: not at all."""
     if caller.operator:
         return one
-    members = one.members
+    members, named = one.members, one.named
     if one.project_id != caller.project_id:
+        named = True  # it may speak of members of others
         if one.policy is None or ensemble is None or not _binds(ensemble, one.policy, caller):
             return None
         members = tuple(name for name in members if sees_role(caller, ensemble, name.role))
     text = one.text
-    if one.policy is not None and one.members:
+    if one.policy is not None and one.members and named:
         text = text_for_tenants(one.policy, members, f"others do not meet policy {one.policy}")
     return replace(
         one,
         members=members,
         text=text,
+        named=False,
         cause=_cause_seen(one.cause, caller),
         ended_by=one.ended_by and _cause_seen(one.ended_by, caller),
     )

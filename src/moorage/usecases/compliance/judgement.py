@@ -49,6 +49,8 @@ class PolicyViolation:
     members: tuple[MemberName, ...]
     text: str
     amount: int
+    named: bool = False
+    """Whether the text may name hosts or domains, which no tenant reads."""
 
 
 class BreaksPolicies(InUse):
@@ -211,6 +213,7 @@ def _broken(
             members=violation.members,
             text=violation.text,
             amount=violation.amount,
+            named=violation.named,
         )
         for edge in edges
         for violation in rule.policy.violations(edge, placement)

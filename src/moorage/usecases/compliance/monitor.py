@@ -217,9 +217,12 @@ class ComplianceMonitor:
             # Slices move with the server on which they are.
             carried = [row for row, server in new.offered_by.items() if server in consumers]
             _book(new, carried, consumers, decisions)
-        self._add(
-            records.ensembles_of(consumers, decisions), _Trigger(CauseKind.MOVED, old.revision)
-        )
+        placed = new.live_bookings(consumers)
+        of = {one.decision for some in placed.values() for one in some if one.decision is not None}
+        moved = records.ensembles_of(placed, of)
+        self._add(moved, _Trigger(CauseKind.MOVED, old.revision))
+        left = records.ensembles_of(consumers - placed.keys(), decisions - of) - moved
+        self._add(left, _Trigger(CauseKind.REMOVED, old.revision))
         for row in found.rows:
             beside = {int(one.root[row]) for one in (old, new) if row < len(one.root)} | {row}
             for one in beside & self._read.beside.keys():
@@ -362,6 +365,7 @@ class ComplianceMonitor:
                     members=new.members,
                     required=new.required,
                     text=new.text,
+                    named=new.named,
                 )
                 if old.policy is None:  # of a host: it may be out of service for another reason
                     cause_now = replace(old.cause, hosts=new.cause.hosts, reason=new.cause.reason)

@@ -48,6 +48,7 @@ def violations_of(
             members=tuple(dict.fromkeys(member for one in some for member in one.members)),
             amount=sum(one.amount for one in some),
             text=_joined(one.text for one in some),
+            named=any(one.named for one in some),
         )
     for member in off:
         server = servers[member]
@@ -61,6 +62,7 @@ def violations_of(
             members=(member,),
             amount=1,
             text=f"{member}: its host is out of service",
+            named=False,
             servers={} if server is None else {str(member): server},
         )
 
