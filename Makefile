@@ -33,7 +33,8 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web changelog wheel clean
+
+.PHONY: help install chromium mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -136,7 +137,7 @@ test: install  ## everything: lint, types, layers, tests, documentation
 	@mkdir -p .cache; \
 	$(MAKE) --no-print-directory types >.cache/types.log 2>&1 & types=$$!; \
 	trap "kill $$types" INT TERM; \
-	$(MAKE) --no-print-directory --jobs=4 --output-sync=target $(if $(CI),mariadb) keystone style imports docs $(if $(CI),compiled) \
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target $(if $(CI),mariadb chromium) keystone style imports docs $(if $(CI),compiled) \
 	  && $(MAKE) --no-print-directory unit; tests=$$?; \
 	wait $$types; types=$$?; cat .cache/types.log; exit $$((tests | types))
 
@@ -155,6 +156,11 @@ imports: install
 
 mariadb:
 	.ci/mariadb
+
+# Debian's browser and axe-core, for the tests of the web page; apt runs once at a time.
+chromium: $(if $(CI),mariadb)
+	.ci/chromium
+	.ci/axe
 
 compiled: install
 	$(BIN)/python -m pytest --collect-only --quiet --quiet >.cache/collected

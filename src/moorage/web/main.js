@@ -6,7 +6,7 @@ import {Link, ask, go, useRoute} from "./lib/route.js";
 import {caller, ended, load, login, logout, session} from "./lib/session.js";
 import {API, answers, forget} from "./lib/api.js";
 import {follow, online} from "./lib/live.js";
-import {DAY, HOUR, When, clock, iso, now, said} from "./lib/time.js";
+import {DAY, When, clock, iso, now, readClock, said} from "./lib/time.js";
 import {Dialog} from "./lib/parts.js";
 import {Login} from "./lib/login.js";
 import {SCREENS, screenOf} from "./screens/index.js";
@@ -128,11 +128,10 @@ function Frame() {
   }, [route.path]);
   const embedded = route.query.get("embed") === "1";
   return html`
-    ${own.login.auth === "noauth2" ? html`<p class="band">Nobody proves who they are here (auth = noauth2): for trying out only.</p>` : null}
-    ${answers ? null : html`<p class="band" role="alert">The service does not answer. What is shown may be old; trying again.</p>`}
-    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
+    ${own.login.auth === "noauth2" ? html`<section class="band" aria-label="Notice">Nobody proves who they are here (auth = noauth2): for trying out only.</section>` : null}
+    ${answers ? null : html`<section class="band" aria-label="Connection"><span role="alert">The service does not answer. What is shown may be old; trying again.</span></section>`}
     <div class=${embedded ? "frame embedded" : "frame"}>
-      ${embedded ? null : html`<header class="top"><${Link} to="/" class="brand">Moorage<//><${Search} /><${TimeSlider} /><${Projects} /></header>
+      ${embedded ? null : html`<header class="top"><a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a><${Link} to="/" class="brand">Moorage<//><${Search} /><${TimeSlider} /><${Projects} /></header>
       <nav aria-label="Screens"><ul>${allowed.filter((one) => one.listed !== false).map((one) => html`<li key=${one.path}><${Link} to=${one.path} aria-current=${screen === one || screen?.under === one.path ? "page" : undefined}>${one.title}<//></li>`)}</ul>
         <p class="soft">${own.simulation ? html`simulation<br />` : ""}Moorage ${own.version}</p></nav>`}
       <main id="main" tabindex="-1">${screen
@@ -149,7 +148,7 @@ function Page() {
 }
 
 const place = document.getElementById("page");
-load().then(() => {
+load().then(readClock).then(() => {
   follow();
   render(html`<${Page} />`, place);
 }, (error) => {

@@ -63,6 +63,12 @@ export async function call(method, path, body, {signal} = {}) {
   throw failure;
 }
 
+/** Change something in the generation that is there now: `noun` is its key in bodies. */
+export async function change(where, noun, body, {dry = false} = {}) {
+  const {generation} = (await call("GET", where))[noun];
+  return call("PATCH", dry ? `${where}?dry_run=true` : where, {[noun]: {...body, generation}});
+}
+
 /** A path with a query; parts that are null or empty are left out, lists are repeated. */
 export function path(base, query = {}) {
   const all = new URLSearchParams();

@@ -34,7 +34,7 @@ export function Login({login: known, why}) {
       work(false);
     }
   };
-  return html`${known.auth === "noauth2" ? html`<p class="band">Nobody proves who they are here (auth = noauth2): for trying out only.</p>` : null}
+  return html`${known.auth === "noauth2" ? html`<section class="band" aria-label="Notice">Nobody proves who they are here (auth = noauth2): for trying out only.</section>` : null}
   <main class="login"><h1>Moorage</h1>
     ${why ? html`<p role="alert">${why}</p>` : null}
     ${known.methods.length > 1 ? html`<p class="choice">${known.methods.map((one) => html`<label><input type="radio" name="way" checked=${one === way} onChange=${() => choose(one)} /> ${WAYS[one].title}</label>`)}</p>` : null}

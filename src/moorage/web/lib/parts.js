@@ -1,6 +1,6 @@
 // Small parts of screens: tables, chips, notices, dialogs.
 
-import {html, useEffect, useRef, useState} from "./page.js";
+import {html, useEffect, useLayoutEffect, useRef, useState} from "./page.js";
 
 /** A number with what it counts. */
 export const count = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
@@ -65,7 +65,7 @@ export function Dialog({title, onClose, children, actions}) {
 /** A part at the side of a screen. */
 export function Drawer({title, onClose, children}) {
   const own = useRef(null);
-  useEffect(() => own.current?.focus(), [title]);
+  useLayoutEffect(() => own.current.focus(), [title]);
   return html`<aside class="drawer" tabindex="-1" ref=${own} aria-label=${title} onKeyDown=${(event) => event.key === "Escape" && onClose()}>
     <header><h2>${title}</h2><button type="button" aria-label="Close" onClick=${onClose}>✕</button></header>${children}</aside>`;
 }

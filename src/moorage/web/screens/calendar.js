@@ -1,8 +1,8 @@
 // Leases, offers, what waits and absences of hosts over time, below the curves of capacity on the same axis.
 
-import {html, useMemo, useState} from "../lib/page.js";
+import {html, useEffect, useMemo, useState} from "../lib/page.js";
 import {Link, ask} from "../lib/route.js";
-import {call, path, useData} from "../lib/api.js";
+import {call, change, path, useData} from "../lib/api.js";
 import {DAY, HOUR, When, iso, now, said} from "../lib/time.js";
 import {Badge, Dialog, Drawer, Field, Problem, State, Table} from "../lib/parts.js";
 import {Gantt} from "../lib/gantt.js";
@@ -16,7 +16,7 @@ const local = (time) => new Date(time - new Date(time).getTimezoneOffset() * 600
 /** Try a change of a lease: `{good, text, explanation}`. */
 async function tried(id, changes) {
   try {
-    await call("PATCH", `/leases/${id}?dry_run=true`, {lease: changes});
+    await change(`/leases/${id}`, "lease", changes, {dry: true});
     return {good: true, text: "fits"};
   } catch (error) {
     return {good: false, text: error.message, explanation: error.body?.explanation?.id};
@@ -24,28 +24,30 @@ async function tried(id, changes) {
 }
 
 /** What would become of a lease, asked before it is changed. */
-function Confirm({change, onClose}) {
+function Confirm({asked, onClose}) {
   const [result, tell] = useState(null);
   const [busy, work] = useState(false);
-  const body = {[change.edge]: iso(change.time)};
-  useMemo(() => tried(change.id, body).then(tell), [change]);
+  const body = {[asked.edge]: iso(asked.time)};
+  useEffect(() => {
+    tried(asked.id, body).then(tell);
+  }, [asked]);
   const apply = async () => {
     work(true);
     try {
-      await call("PATCH", `/leases/${change.id}`, {lease: body});
+      await change(`/leases/${asked.id}`, "lease", body);
       onClose();
     } catch (error) {
       tell({good: false, text: error.message, explanation: error.body?.explanation?.id});
       work(false);
     }
   };
-  return html`<${Dialog} title=${`Change lease ${change.label}`} onClose=${onClose} actions=${html`<button type="button" class="main" disabled=${busy || !result?.good} onClick=${apply}>Change it</button>`}>
-    <p>${change.edge === "end" ? "End" : "Start"}: ${said(change.before)} → <strong>${said(change.time)}</strong></p>
+  return html`<${Dialog} title=${`Change lease ${asked.label}`} onClose=${onClose} actions=${html`<button type="button" class="main" disabled=${busy || !result?.good} onClick=${apply}>Change it</button>`}>
+    <p>${asked.edge === "end" ? "End" : "Start"}: ${said(asked.before)} → <strong>${said(asked.time)}</strong></p>
     <p role="status">${result ? html`<${Badge} kind=${result.good ? "good" : "bad"}>${result.good ? "fits" : "refused"}<//> ${result.good ? "" : result.text} ${result.explanation ? html`<${Link} to=${`/why/${result.explanation}`}>Why not?<//>` : ""}` : "Trying…"}</p><//>`;
 }
 
 /** A lease at the side: what it is, and its times as fields. */
-function LeaseCard({id, onClose, change}) {
+function LeaseCard({id, onClose, onChange}) {
   const found = useData(`/leases/${id}`);
   const lease = found.data?.lease;
   const [times, set] = useState({});
@@ -54,7 +56,7 @@ function LeaseCard({id, onClose, change}) {
     <p><${When} at=${lease.start} /> – <${When} at=${lease.end} /></p>
     <p><${Link} to=${`/applications/${lease.ensemble_id}`}>Its application<//>; ${lease.reservations.map((one) => `${one.remaining ?? ""} of ${one.count ?? ""} ${one.role} unclaimed`).join(", ")}</p>
     ${["pending", "active"].includes(lease.status) ? ["start", "end"].filter((edge) => edge === "end" || lease.status === "pending").map((edge) => html`<p class="row" key=${edge}><${Field} label=${edge === "end" ? "End (your time)" : "Start (your time)"}><input type="datetime-local" value=${times[edge] ?? local(Date.parse(lease[edge]))} onInput=${(event) => set({...times, [edge]: event.target.value})} /><//>
-      <button type="button" disabled=${!times[edge]} onClick=${() => change({id, label: lease.name, edge, before: Date.parse(lease[edge]), time: Date.parse(times[edge])})}>Change…</button></p>`) : null}` : null}<//><//>`;
+      <button type="button" disabled=${!times[edge]} onClick=${() => onChange({id, label: lease.name, edge, before: Date.parse(lease[edge]), time: Date.parse(times[edge])})}>Change…</button></p>`) : null}` : null}<//><//>`;
 }
 
 /** Plan that hosts are away: tried first, with what it would mean. */
@@ -93,7 +95,7 @@ function Screen({route: {query}, session}) {
   const by = query.get("rows") ?? "lease";
   const found = useData(path("/timeline", {from: iso(start), to: iso(end), rows: by, all_projects: all ? "true" : null, limit: 1000}));
   const capacity = useData(path("/capacity", {from: iso(Math.max(start, now())), to: iso(end), zone: query.get("zone"), max_points: 400}));
-  const [change, ask_] = useState(null);
+  const [proposed, propose] = useState(null);
   const timeline = found.data?.timeline;
   const {resources = {}} = capacity.data?.capacity.parts[0] ?? {};
   const name = resources[query.get("class")] ? query.get("class") : resources.VCPU ? "VCPU" : Object.keys(resources)[0];
@@ -116,7 +118,7 @@ function Screen({route: {query}, session}) {
       <${Gantt} label="Leases, offers and absences" timeline=${timeline} from=${start} to=${end} mark=${mark} chosen=${chosen}
         editable=${(index) => timeline.bars.kind[index] === "lease" && ["pending", "active"].includes(timeline.bars.state[index])}
         onTry=${(index, edge, time) => tried(timeline.bars.id[index], {[edge]: iso(time)})}
-        onDrop=${(index, edge, time) => ask_({id: timeline.bars.id[index], label: timeline.bars.label[index], edge, time, before: timeline.bars[edge][index] * 1000})}
+        onDrop=${(index, edge, time) => propose({id: timeline.bars.id[index], label: timeline.bars.label[index], edge, time, before: timeline.bars[edge][index] * 1000})}
         onOpen=${open} />
       <details><summary>As a table</summary><${Table} label="Leases, offers and absences" id=${(index) => `${timeline.bars.id[index]}/${timeline.bars.row[index]}`} rows=${leases} columns=${[
         {name: "label", label: "Name", show: (index) => (timeline.bars.kind[index] === "lease" ? html`<button type="button" class="plain" onClick=${() => open(index)}>${timeline.bars.label[index]}</button>` : timeline.bars.label[index]), key: (index) => timeline.bars.label[index]},
@@ -126,8 +128,8 @@ function Screen({route: {query}, session}) {
         {name: "start", label: "Start", show: (index) => html`<${When} at=${iso(timeline.bars.start[index] * 1000)} />`, key: (index) => timeline.bars.start[index]},
         {name: "end", label: "End", show: (index) => html`<${When} at=${timeline.bars.end[index] === null ? null : iso(timeline.bars.end[index] * 1000)} />`, key: (index) => timeline.bars.end[index]},
       ]} /></details></div>
-      ${chosen ? html`<${LeaseCard} key=${chosen} id=${chosen} onClose=${() => ask({lease: null})} change=${ask_} />` : null}</div>` : null}<//>
-    ${change ? html`<${Confirm} change=${change} onClose=${() => ask_(null)} />` : null}
+      ${chosen ? html`<${LeaseCard} key=${chosen} id=${chosen} onClose=${() => ask({lease: null})} onChange=${propose} />` : null}</div>` : null}<//>
+    ${proposed ? html`<${Confirm} asked=${proposed} onClose=${() => propose(null)} />` : null}
     ${query.get("away") !== null ? html`<${Absence} hosts=${query.get("away").trim()} onClose=${() => ask({away: null})} />` : null}`;
 }
 

@@ -2,7 +2,7 @@
 
 import {html, useEffect, useState} from "../lib/page.js";
 import {Link, go} from "../lib/route.js";
-import {call, path, useData} from "../lib/api.js";
+import {change, path, useData} from "../lib/api.js";
 import {When} from "../lib/time.js";
 import {Badge, Bar, Problem, State} from "../lib/parts.js";
 import {inWords, kept, relaxed, request, show} from "../lib/description.js";
@@ -52,13 +52,13 @@ function Relaxation({item, asked, stored}) {
   const [result, tell] = useState(null);
   const [busy, work] = useState(false);
   const changed = asked && relaxed(asked, item.change);
-  const patch = !asked && stored ? change(item.change) : null;
+  const patch = !asked && stored ? patchOf(item.change) : null;
   const run = async (dry) => {
     work(true);
     try {
       const found = changed
         ? await request(changed, {dry})
-        : await call("PATCH", `/ensembles/${stored}${dry ? "?dry_run=true" : ""}`, {ensemble: {...patch, decide: {}}});
+        : await change(`/ensembles/${stored}`, "ensemble", {...patch, decide: {}}, {dry});
       if (dry) tell({good: true, text: "It fits with this change. Nothing was written."});
       else if (changed) show(changed.kind, found);
       else go(`/applications/${stored}`);
@@ -74,7 +74,7 @@ function Relaxation({item, asked, stored}) {
 }
 
 /** The change of a stored ensemble for a relaxation, or null. */
-function change({policy, member, alternative, time, lease, ...fields}) {
+function patchOf({policy, member, alternative, time, lease, ...fields}) {
   if (alternative !== undefined || time || lease || !(policy || member)) return null;
   const after = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, Array.isArray(value) && value.length === 2 ? value[1] : value]));
   if (after.strength === "preferred") after.strength = {preferred: 1};
