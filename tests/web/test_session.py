@@ -4,6 +4,8 @@ import base64
 import json
 import logging
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -356,3 +358,18 @@ def test_a_tenants_session_finds_what_is_of_its_project(browser: MakeBrowser) ->
     assert json.dumps(see("GET", "/ui/session").json).count("shop") == 0
     see.login(role="admin")
     assert see("GET", f"/v1/ensembles/{made}").status == 200
+
+
+def test_only_a_cookie_loads_cryptography() -> None:
+    code = (
+        "import sys\nfrom tests.http.conftest import Client\nfrom moorage.app import create_app\n"
+        "from moorage.settings import configure, read\n"
+        "send = Client(create_app(configure(read({'database': 'sqlite://'}, {}, ()))))\n"
+        "own = {'HTTP_HOST': 'h', 'HTTP_SEC_FETCH_SITE': 'same-origin'}\n"
+        "for method, path, body in (('GET', '/v1/fleet', b''), ('GET', '/ui/session', b''),"
+        " ('POST', '/ui/session', b'{\"role\": \"admin\"}')):\n"
+        "    assert send(method, path, body=body, environ=own).status == 200\n"
+        "    print('cryptography' in sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout.split() == ["False", "False", "True"]

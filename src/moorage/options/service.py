@@ -52,7 +52,7 @@ SERVICE: Final = (
         mount,
         (),
         "NAME=/PATH",
-        "Where a dialect is served: placement (default: /placement), native (/v1),"
+        "Where an API or the page is served: placement (default: /placement), native (/v1),"
         " reservation (Blazar's API, /reservation), compute (Nova's server groups, /compute) and"
         " web (the page for browsers, /ui, which needs native). / is allowed, the longest path"
         " wins, NAME= leaves it out. May be repeated; comma-separated in the environment.",
