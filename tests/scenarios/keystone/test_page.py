@@ -126,6 +126,8 @@ def test_without_a_project_it_is_the_first_and_can_be_changed(dual: str, tab: Ta
     tab.login(project=first["project"]["id"])
     found = made.json["ensemble"]["id"]
     assert tab("GET", f"/v1/ensembles/{found}").status == 404
+    tab.login(project=other["project"]["id"])
+    assert tab("DELETE", f"/v1/ensembles/{found}", if_match="*").status == 204
 
 
 def test_a_project_without_a_role(people: Identity, tab: Tab) -> None:
