@@ -34,7 +34,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install chromium mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web changelog wheel clean
+.PHONY: help install chromium mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web pictures changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -278,6 +278,9 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 
 lock-web:  ## renew the libraries of the web page by requirements/web.in; needs npm
 	.ci/lock-web
+
+pictures: install chromium  ## draw the page's pictures for the documentation anew; look at them
+	$(BIN)/python -m tests.web.chromium.pictures
 
 changelog: install  ## show what the fragments in changelog.d/ make of the next release
 	$(BIN)/towncrier build --draft

@@ -3,8 +3,15 @@
 // Each block (a rack, say) is a rectangle of cells; the blocks of a parent flow in shelves below its name; parents
 // stand below each other. What a point hits is found by three binary searches, however many hosts there are.
 
-/** Hosts up to which a cell has several texels, so that gaps are parts of a cell. */
-const FEW = 4000;
+/**
+ * Gaps, heads of parents and names of blocks in cells, by the number of hosts: they must leave room for text, and cells
+ * are larger the fewer there are. A cell has `unit` texels each way.
+ */
+const SPACES = [
+  {most: 150, unit: 8, gap: 0.375, head: 0.5, name: 0.375},
+  {most: 4000, unit: 4, gap: 0.5, head: 1.5, name: 1},
+  {most: Infinity, unit: 1, gap: 1, head: 2, name: 1},
+];
 
 /**
  * The layout of a map's blocks. `blocks`: `{name, parent, first, count}`, columns of equal length.
@@ -13,8 +20,7 @@ const FEW = 4000;
  */
 export function layout(blocks, parents, aspect = 1.6) {
   const total = blocks.count.reduce((sum, count) => sum + count, 0);
-  const unit = total <= FEW ? 8 : 1;
-  const [GAP, HEAD, NAME] = unit > 1 ? [0.375, 0.5, 0.375] : [1, 2, 1];
+  const {unit, gap: GAP, head: HEAD, name: NAME} = SPACES.find((one) => total <= one.most);
   const groups = new Map();
   blocks.first.forEach((first, index) => {
     const parent = blocks.parent[index];
@@ -51,7 +57,7 @@ export function layout(blocks, parents, aspect = 1.6) {
     bands.push(band);
     y += GAP;
   }
-  return {width, height: Math.max(y, 1), unit, name: NAME, bands, blocks: placed};
+  return {width, height: Math.max(y, 1), unit, head: HEAD, name: NAME, bands, blocks: placed};
 }
 
 /** A block is about half as high as it is wide, as racks of a row are drawn. */

@@ -79,7 +79,8 @@ function mark(context, flags, x, y, size, colours) {
     }
     context.stroke();
   }
-  if (flags & (FLAG.closed | FLAG.down)) {
+  // Whoever is away is down by that: one mark is enough.
+  if (flags & (FLAG.closed | FLAG.down) && !(flags & FLAG.away)) {
     context.strokeStyle = flags & FLAG.down ? colours.bad : colours.text;
     context.beginPath();
     context.moveTo(x + size * 0.2, y + size * 0.2);
@@ -97,6 +98,9 @@ function mark(context, flags, x, y, size, colours) {
   }
 }
 
+/** Wide for high, of the room that the map has in the window. */
+const aspect = () => Math.max(0.6, Math.min(2.4, (innerWidth - 220) / (innerHeight * 0.68)));
+
 /**
  * The map. `map`: decoded columns `{blocks, parents, names, fill, flags, fits}`; `chosen`: index of a host or null;
  * `describe(host)`: the text under the pointer; `onOpen(host)`.
@@ -108,7 +112,7 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
   const [cursor, move] = useState(null);
   const [scheme, see] = useState(0);
   const [extent, resize] = useState(0);
-  const plan = useMemo(() => layout(map.blocks, map.parents), [map.shape]);
+  const plan = useMemo(() => layout(map.blocks, map.parents, aspect()), [map.shape]);
   const colours = useMemo(palette, [scheme]);
   const most = useMemo(() => largest(map.fits), [map.fits]);
   const picture = useMemo(() => texture(plan, map, colours), [plan, map, colours]);
@@ -152,7 +156,7 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
       context.fillStyle = colours.text;
       context.font = `600 ${Math.max(11, Math.min(16, scale * 1.4))}px system-ui`;
       context.textBaseline = "bottom";
-      context.fillText(band.name, Math.max(4, left), top + (plan.unit > 1 ? band.y + 0.3 : band.y + 1.6) * scale + 2, wide - 8);
+      context.fillText(band.name, Math.max(4, left), top + (band.y + plan.head * 0.8) * scale + 2, wide - 8);
       if (scale < FRAMES) continue;
       for (const shelf of band.shelves) {
         if (top + (shelf.y + shelf.height) * scale < 0 || top + shelf.y * scale > high) continue;

@@ -12,10 +12,13 @@ const KINDS = {held: "warn", confirmed: "good", closed: "idle", expired: "bad", 
 export function Status({decision, broken}) {
   if (broken) return html`<${Badge} kind="bad">${count(broken, "violation")}<//>`;
   if (!decision) return html`<${Badge}>not placed<//>`;
+  if (decision.lease_id && decision.status === "held") {
+    return html`<${Badge} kind="good">leased<//> <span class="soft"><${When} at=${decision.interval.start} /> – <${When} at=${decision.interval.end} /></span>`;
+  }
   const left = decision.status === "held" && decision.expires_at ? Date.parse(decision.expires_at) - now() : null;
   const claimed = decision.assignments.filter((one) => one.claimed_by).length;
   const building = claimed && claimed < decision.assignments.length ? `, ${claimed} of ${decision.assignments.length} claimed` : "";
-  return html`<${Badge} kind=${KINDS[decision.status] ?? "idle"}>${decision.lease_id ? "leased, " : ""}${decision.status}${building}${left !== null ? `, ${length(left)} left` : ""}<//>`;
+  return html`<${Badge} kind=${KINDS[decision.status] ?? "idle"}>${decision.status}${building}${left !== null ? `, ${length(left)} left` : ""}<//>`;
 }
 
 function Screen({route: {query}, session}) {

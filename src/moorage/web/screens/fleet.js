@@ -33,16 +33,16 @@ function decoded(map) {
 
 function said(flags) {
   const found = [];
-  if (flags & FLAG.down) found.push("down");
-  else if (flags & FLAG.closed) found.push("closed");
   if (flags & FLAG.away) found.push("away");
+  else if (flags & FLAG.down) found.push("down");
+  else if (flags & FLAG.closed) found.push("closed");
   if (flags & FLAG.over) found.push("over capacity");
   if (flags & FLAG.violation) found.push("a policy is broken here");
   if (flags & FLAG.exclusive) found.push("exclusive");
   return found.join(", ");
 }
 
-const state = (flags) => (flags & FLAG.down ? "down" : flags & FLAG.away ? "away" : flags & FLAG.closed ? "closed" : "open");
+const state = (flags) => (flags & FLAG.away ? "away" : flags & FLAG.down ? "down" : flags & FLAG.closed ? "closed" : "open");
 
 /** A page of ensembles, for the filter. */
 function Filters({query, map}) {
@@ -63,7 +63,7 @@ function Filters({query, map}) {
 }
 
 const STATES = {
-  open: (flags) => !(flags & 7), closed: (flags) => flags & FLAG.closed, down: (flags) => flags & FLAG.down, away: (flags) => flags & FLAG.away,
+  open: (flags) => !(flags & 7), closed: (flags) => state(flags) === "closed", down: (flags) => state(flags) === "down", away: (flags) => flags & FLAG.away,
   "broken policy": (flags) => flags & FLAG.violation, "over capacity": (flags) => flags & FLAG.over, empty: (flags, fill) => fill === 0 && !(flags & FLAG.held),
 };
 
