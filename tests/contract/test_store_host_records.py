@@ -44,25 +44,25 @@ def record(store: Ledger, uuid: str = HOST) -> HostRecord | None:
 def test_both_parts_come_and_go_by_themselves(host: Ledger) -> None:
     assert record(host) is None
     assert host.snapshot().noted_hosts == frozenset()
-    write(host, CloseHost(HOST, "h", CLOSING))
+    write(host, CloseHost(HOST, CLOSING))
     assert record(host) == HostRecord(CLOSING)
-    write(host, PutHostService(HOST, "h", DOWN))
+    write(host, PutHostService(HOST, DOWN))
     assert record(host) == HostRecord(CLOSING, DOWN)
     assert record(host, CHILD) is None
-    write(host, CloseHost(HOST, "h", None))
+    write(host, CloseHost(HOST, None))
     assert record(host) == HostRecord(service=DOWN)
-    write(host, PutHostService(HOST, "h", None))
+    write(host, PutHostService(HOST, None))
     assert record(host) is None
     assert host.snapshot().noted_hosts == frozenset()
 
 
 def test_one_commit_may_write_both(host: Ledger) -> None:
-    write(host, CloseHost(HOST, "h", CLOSING), PutHostService(HOST, "h", DOWN))
+    write(host, CloseHost(HOST, CLOSING), PutHostService(HOST, DOWN))
     assert record(host) == HostRecord(CLOSING, DOWN)
 
 
 def test_bookings_leave_the_record(host: Ledger) -> None:
-    write(host, CloseHost(HOST, "h", CLOSING))
+    write(host, CloseHost(HOST, CLOSING))
     one = Booking(MEMBER.uuid, HOST, {"VCPU": 1}, Period(host.now()), BookingState.HELD)
     write(host, PutBookings(MEMBER, (one,)))
     assert record(host) == HostRecord(CLOSING)
@@ -70,7 +70,7 @@ def test_bookings_leave_the_record(host: Ledger) -> None:
 
 def test_the_whole_tree_is_changed(host: Ledger) -> None:
     before = host.snapshot()
-    write(host, CloseHost(HOST, "h", CLOSING))
+    write(host, CloseHost(HOST, CLOSING))
     after = host.snapshot()
     for uuid in (HOST, CHILD):
         row = after.row(uuid)
@@ -81,11 +81,11 @@ def test_the_whole_tree_is_changed(host: Ledger) -> None:
 def test_only_a_root_has_one(host: Ledger) -> None:
     for uuid in (CHILD, "00000000-0000-4000-8000-0000000000ff"):
         with pytest.raises(NotFound, match="host"):
-            write(host, CloseHost(uuid, "h", CLOSING))
+            write(host, CloseHost(uuid, CLOSING))
 
 
 def test_it_goes_with_the_host(host: Ledger) -> None:
-    write(host, CloseHost(HOST, "h", CLOSING))
+    write(host, CloseHost(HOST, CLOSING))
     write(host, DeleteProvider(CHILD), DeleteProvider(HOST))
     write(host, CreateProvider(HOST, "h", None))
     assert record(host) is None

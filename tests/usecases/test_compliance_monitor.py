@@ -255,7 +255,7 @@ def test_a_disabled_host_whose_service_flaps_is_told_once_as_lost(service: Servi
     down = ServiceReport(enabled=False, up=False, forced_down=False, since=NINE)
     for _ in range(5):
         for report in (down, replace(down, up=True)):
-            service.store.commit(Changeset((PutHostService(host, "h", report),)))
+            service.store.commit(Changeset((PutHostService(host, report),)))
             watched.look()
             watched.seconds += 3
     assert watched.told() == [("member.at_risk", "db[0]"), ("member.lost", "db[0]")]

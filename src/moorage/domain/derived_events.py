@@ -15,7 +15,7 @@ from moorage.domain.decisions import ClaimState
 from moorage.domain.effects import ENDED, EffectKind
 from moorage.domain.ensembles import described_otherwise
 from moorage.domain.events import DerivedEvent
-from moorage.domain.host_states import ClosingReason
+from moorage.domain.host_states import HostState
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, format_instant
 from moorage.domain.waitlist import EntryState
@@ -375,29 +375,18 @@ def _no_window(change: changes.DropCapacityWindow, before: StoredState) -> Itera
     yield _of_window("capacity.removed", before.window(change.id))
 
 
-def _host(change: changes.CloseHost, before: StoredState) -> Iterator[DerivedEvent]:
+def _host(change: changes.TellHost, before: StoredState) -> Iterator[DerivedEvent]:
     del before
-    closing = change.closing
+    state = change.now.state
     body = {
         "host": change.name,
-        "closed": [ClosingReason.OPERATOR.value] if closing is not None else [],
-        "reason": "" if closing is None else closing.reason,
+        "state": state.value,
+        "former_state": change.was.state.value,
+        "closed": list(change.closed),
+        "reason": change.reason,
     }
-    yield _of_host(change, body, closed=closing is not None)
-
-
-def _service(change: changes.PutHostService, before: StoredState) -> Iterator[DerivedEvent]:
-    del before
-    why = () if change.service is None else change.service.reasons
-    body = {"host": change.name, "closed": [one.value for one in why], "reason": ""}
-    yield _of_host(change, body, closed=bool(why))
-
-
-def _of_host(
-    change: changes.CloseHost | changes.PutHostService, body: Mapping[str, object], *, closed: bool
-) -> DerivedEvent:
-    type_ = "host.closed" if closed else "host.opened"
-    return DerivedEvent(type_, change.project_id, change.provider, 0, body)
+    type_ = "host.opened" if state is HostState.OPEN else "host.closed"
+    yield DerivedEvent(type_, change.project_id, change.provider, 0, body)
 
 
 def _of_window(type_: str, one: CapacityWindow) -> DerivedEvent:
@@ -484,8 +473,7 @@ _TOLD: Final[Mapping[type, Callable[[Any, StoredState], Iterator[DerivedEvent]]]
             changes.PutEffect: _effect,
             changes.PutCapacityWindow: _window,
             changes.DropCapacityWindow: _no_window,
-            changes.CloseHost: _host,
-            changes.PutHostService: _service,
+            changes.TellHost: _host,
             changes.PutEntry: _entry,
             changes.PutExplanation: _explanation,
             changes.PutViolation: _violation,

@@ -46,7 +46,7 @@ _SHARE: Final = ("status", "ensemble", "name", "roles", "shares", "owner", "proj
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _SLICE: Final = ("server_provider", "server", "resources", "status", "slice", "project")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
-_HOST: Final = ("host", "closed", "reason")
+_HOST: Final = ("host", "state", "former_state", "closed", "reason")
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
 
 PROGRESS: Final = "decision.progress"
@@ -279,10 +279,11 @@ EVENT_TYPES: Final = (
     EventType(
         "host.closed",
         "host",
-        "an operator closes a host, or Nova says that its service is disabled or down (operators)",
+        "its state becomes closed or down, or another of these, or an operator closes it; `closed`"
+        " says what closes it now (operators)",
         _HOST,
     ),
-    EventType("host.opened", "host", "what closed it so is over (operators)", _HOST),
+    EventType("host.opened", "host", "nothing closes it any more (operators)", _HOST),
     EventType(
         "topology.changed",
         "topology",

@@ -81,6 +81,27 @@ _STATES: Final[Mapping[ClosingReason, HostState]] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ToldHost:
+    """What the last event said of a host."""
+
+    state: HostState
+    by_operator: bool = False
+    """Whether an operator had closed it."""
+
+    def __str__(self) -> str:
+        return f"{self.state.value} operator" if self.by_operator else self.state.value
+
+    @classmethod
+    def parse(cls, text: str) -> ToldHost:
+        """Read it as `str` writes it."""
+        state, _, by = text.partition(" ")
+        return cls(HostState(state), bool(by))
+
+
+NOTHING_CLOSES: Final = ToldHost(HostState.OPEN)
+
+
 class HostOutOfService(WrongState):
     """A place cannot be taken, as its host is not in service."""
 

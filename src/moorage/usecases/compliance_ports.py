@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.actors import Actor
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.host_states import ToldHost
     from moorage.domain.period import Instant
     from moorage.domain.violations import Violation
     from moorage.usecases.paging import Page
@@ -73,6 +74,9 @@ class ComplianceRecords(Protocol):
 
     def ensembles_by_id(self, ids: Collection[str]) -> Sequence[WrittenEnsemble]:
         """Those of the ensembles that exist, by creation, with what their policies refer to."""
+
+    def told_hosts(self) -> Mapping[str, ToldHost]:
+        """Host -> what the last event said of it, of those that it did not say are open."""
 
     def topology_actor(self) -> Actor:
         """Who wrote the topology last."""

@@ -72,6 +72,7 @@ from moorage.domain.changes.moorage_records import (
     PutTemplate,
     PutTopology,
     PutViolation,
+    TellHost,
     TrimEvents,
 )
 from moorage.domain.changes.providers import (
@@ -170,6 +171,7 @@ __all__ = [
     "Stay",
     "SwapHold",
     "TakeHold",
+    "TellHost",
     "TrimEvents",
     "UpdateProvider",
 ]
@@ -194,6 +196,7 @@ Change: TypeAlias = (
     | DropBookings
     | SwapHold
     | TakeHold
+    | TellHost
     | EndBookings
     | BindAllocations
     | AdoptNames

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moorage.domain.events import DerivedEvent
     from moorage.domain.explain import Explanation, RefusedRequest
     from moorage.domain.flavors import Flavor
-    from moorage.domain.host_states import OperatorClosing, ServiceReport
+    from moorage.domain.host_states import OperatorClosing, ServiceReport, ToldHost
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.quotas import Quota, QuotaDefaults
@@ -321,13 +321,11 @@ class DropCapacityWindow:
 class CloseHost:
     """Write that an operator has closed a host; `closing` None: it is open again as far as that.
 
-    Bookings there stay. `project_id` is the operator's. NotFound: it is no root provider.
+    Bookings there stay. NotFound: it is no root provider.
     """
 
     provider: str
-    name: str
     closing: OperatorClosing | None
-    project_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,9 +336,26 @@ class PutHostService:
     """
 
     provider: str
-    name: str
     service: ServiceReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class TellHost:
+    """Tell that a host's state is `now` and no longer `was`, which was told last.
+
+    ConcurrentUpdate: another state was. NotFound: there is no such provider.
+    """
+
+    provider: str
+    name: str
+    was: ToldHost
+    now: ToldHost
+    closed: tuple[str, ...]
+    """What closes it."""
+    reason: str = ""
+    """What an operator gave as the reason."""
     project_id: str = ""
+    """The project of who has changed it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.DropCapacityWindow: capacity_windows.drop_window,
         changes.CloseHost: host_records.close_host,
         changes.PutHostService: host_records.put_host_service,
+        changes.TellHost: host_records.tell_host,
         changes.PutServerProvider: server_providers.put_server_provider,
         changes.PutTopology: fleet.put_topology,
         changes.PutRequestMix: request_mixes.put_request_mix,

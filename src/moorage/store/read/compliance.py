@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, func, or_, select, text, true
 
+from moorage.domain.host_states import ToldHost
 from moorage.domain.references import REFERENCE
 from moorage.store.database.statements import chunks
 from moorage.store.read.ensemble_queries import EnsembleQueries
@@ -51,6 +52,7 @@ _EVERY: Final = select(_e.id).where(~OF_AN_OFFER).order_by(_e.number)
 _ENSEMBLES: Final = (
     select(_e.body, _e.unjudged, _e.actor).where(_e.id.in_(_SOME), ~OF_AN_OFFER).order_by(_e.number)
 )
+_TOLD: Final = select(tables.told_hosts.c.provider, tables.told_hosts.c.told)
 _TOPOLOGY_ACTOR: Final = select(tables.topology.c.actor)
 _OF_SERVERS: Final = select(_s.ensemble_id).where(_s.server.in_(_SOME)).distinct()
 _NAMED: Final = tables.ensembles.alias().c
@@ -125,6 +127,9 @@ class ComplianceStore(EnsembleQueries):
             self._ask(_REFERRING, of=one, named=f"%{REFERENCE}{one}%") for one in set(ensembles)
         )
         return frozenset(str(id_) for rows in found for id_ in rows.scalars())
+
+    def told_hosts(self) -> Mapping[str, ToldHost]:
+        return {str(row.provider): ToldHost.parse(row.told) for row in self._ask(_TOLD)}
 
     def topology_actor(self) -> Actor:
         return stored_bodies.actor_of(self._ask(_TOPOLOGY_ACTOR).scalar_one_or_none())

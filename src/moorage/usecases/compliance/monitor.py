@@ -27,6 +27,7 @@ from moorage.domain.period import SECOND
 from moorage.domain.violations import Cause, CauseKind, MemberCondition, Violation
 from moorage.engine.state.differences import differences
 from moorage.engine.state.host_states import host_states
+from moorage.usecases.compliance.host_watch import HostWatch
 from moorage.usecases.compliance.judgement import judge
 from moorage.usecases.compliance.records import violations_of
 
@@ -143,6 +144,9 @@ class ComplianceMonitor:
     """Ensembles that are marked -> generation, as they were read last."""
     _read: _Dependencies = field(default_factory=_Dependencies)
 
+    def __post_init__(self) -> None:
+        self._hosts = HostWatch(self.env)
+
     def run_round(self) -> bool:
         """Judge what is due, at most a batch; True if more is due at once.
 
@@ -197,6 +201,7 @@ class ComplianceMonitor:
             self._note_hosts(old, snapshot, states)
         self._add(unjudged, _Trigger(CauseKind.ENSEMBLE, after))
         self._seen, self._states = snapshot, states
+        self._hosts.look(snapshot)
 
     def _add(self, ensembles: Iterable[str], trigger: _Trigger) -> None:
         for one in ensembles:

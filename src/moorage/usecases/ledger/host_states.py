@@ -64,7 +64,7 @@ def close_host(
     since = snapshot.taken_at if before is None else before.since
     closing = OperatorClosing(reason, caller.user_id, since)
     closed = replace(record, closing=closing)
-    status = _written(env, caller, snapshot, row, closed)
+    status = _written(env, snapshot, row, closed)
     return status, _impact(env, snapshot, _with(snapshot, row, closed), row)
 
 
@@ -81,7 +81,7 @@ def open_host(env: UseCaseEnvironment, caller: Caller, name: str) -> HostStatus:
     record = _record(snapshot, row)
     if record.closing is None:
         return _status(env, snapshot, row)
-    return _written(env, caller, snapshot, row, replace(record, closing=None))
+    return _written(env, snapshot, row, replace(record, closing=None))
 
 
 def report_service(
@@ -108,7 +108,7 @@ def report_service(
     report = _report(enabled=enabled, up=up, forced_down=forced_down, now=snapshot.taken_at)
     if _same(record.service, report):
         return _status(env, snapshot, row), NO_IMPACT
-    env.store.commit(Changeset((_service(snapshot, row, report, caller),)))
+    env.store.commit(Changeset((PutHostService(snapshot.uuids[row], report),)))
     after = _with(snapshot, row, replace(record, service=report))
     return _status(env, after, row), _impact(env, snapshot, after, row)
 
@@ -147,7 +147,7 @@ def sync_services(
             enabled=one.enabled, up=one.up, forced_down=one.forced_down, now=snapshot.taken_at
         )
         if not _same(before, report):
-            every.append(_service(snapshot, row, report, caller))
+            every.append(PutHostService(snapshot.uuids[row], report))
             found.append(ServiceChange(snapshot.names[row], _why(before), _why(report)))
     for start in range(0, len(every), _AT_ONCE):
         env.store.commit(Changeset(tuple(every[start : start + _AT_ONCE])))
@@ -192,12 +192,6 @@ def _why(report: ServiceReport | None) -> tuple[str, ...]:
     return () if report is None else tuple(one.value for one in report.reasons)
 
 
-def _service(
-    snapshot: Snapshot, row: int, report: ServiceReport | None, caller: Caller
-) -> PutHostService:
-    return PutHostService(snapshot.uuids[row], snapshot.names[row], report, caller.project_id)
-
-
 def _host(snapshot: Snapshot, name: str) -> int:
     """The row of a host.
 
@@ -215,16 +209,10 @@ def _record(snapshot: Snapshot, row: int) -> HostRecord:
 
 
 def _written(
-    env: UseCaseEnvironment, caller: Caller, snapshot: Snapshot, row: int, record: HostRecord
+    env: UseCaseEnvironment, snapshot: Snapshot, row: int, record: HostRecord
 ) -> HostStatus:
     """Write who closes a host, and return its status then."""
-    change = CloseHost(
-        snapshot.uuids[row],
-        snapshot.names[row],
-        record.closing,
-        caller.project_id,
-    )
-    env.store.commit(Changeset((change,)))
+    env.store.commit(Changeset((CloseHost(snapshot.uuids[row], record.closing),)))
     return _status(env, _with(snapshot, row, record), row)
 
 

@@ -185,6 +185,7 @@ def delete_provider(batch: Batch, change: DeleteProvider) -> None:
         tables.provider_aggregates,
         tables.away,
         tables.host_records,
+        tables.told_hosts,
     ):
         connection.execute(delete(table).where(table.c.provider == change.uuid))
     connection.execute(delete(tables.server_providers).where(_s.id == change.uuid))

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Table
 
-from moorage.store.schema.columns import LONG, UUID, numbered_with_id
+from moorage.store.schema.columns import LONG, UUID, numbered_with_id, text_column
 from moorage.store.schema.naming import metadata
 
 capacity_windows = Table(
@@ -21,6 +21,14 @@ away = Table(
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     comment="The hosts of capacity windows: root providers without capacity from start to end.",
+)
+
+told_hosts = Table(
+    "told_hosts",
+    metadata,
+    Column("provider", UUID, primary_key=True),
+    Column("told", text_column(32), nullable=False),
+    comment="What the last event said of each host that it did not say is open.",
 )
 
 host_records = Table(
