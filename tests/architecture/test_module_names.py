@@ -36,7 +36,7 @@ GENERAL = frozenset(
     retention retry return root round route row rule satisfiable schema scope script sdk secret
     separation serve server service session set setting shape shaping shared sharing shortage sim
     size slot solution solve source spec spread sqlite stack start state statement status step store
-    strategy stream struct subscriber survive sweeper sync syntax system systemd table target
+    strategy stream struct subscriber survive svg sweeper sync syntax system systemd table target
     telemetry template term test testing text thread threshold tick time timeout timer token trace
     transport trim type upgrade upstream url usecase validation value verify version view warmup
     watch web window wire word work write writer wsgi yaml yaql

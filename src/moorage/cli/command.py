@@ -20,6 +20,7 @@ from moorage.cli import listing
 from moorage.cli.command_names import MOORAGE, OPENSTACK, as_typed, name_of, running
 from moorage.cli.output import (
     CELLS,
+    DRAWN_HELP,
     FORMAT_HELP,
     FORMATS,
     LISTING,
@@ -55,6 +56,8 @@ class Command(command.Command):
     examples: ClassVar[str] = ""
     options: ClassVar[Sequence[Callable[[argparse.ArgumentParser], None]]] = ()
     """Each declares an option or argument, or several; see `Option`."""
+    drawn: ClassVar[Sequence[str]] = ()
+    """Further forms of its output, for a file: those of `DRAWN_HELP`."""
     auth_required: ClassVar[bool] = True
     """Whether the `openstack` client logs in before it runs the command."""
 
@@ -103,10 +106,10 @@ class Command(command.Command):
         parser.add_argument(
             "-f",
             "--format",
-            choices=FORMATS,
+            choices=(*FORMATS, *self.drawn),
             default="table",
             dest="form",
-            help=FORMAT_HELP,
+            help="; ".join([FORMAT_HELP, *(DRAWN_HELP[form] for form in self.drawn)]),
         )
 
     _told: bool = False
@@ -158,7 +161,12 @@ class Command(command.Command):
                 self.usage_error(f"argument -c/--column: {error}")
         elif parsed_args.form in CELLS and self._verb == LISTING:
             shown = without_words(shown)
-        if parsed_args.form in CELLS:
+        if parsed_args.form in DRAWN_HELP:
+            if shown.drawn is None:
+                self.usage_error(f"argument -f/--format: there is no {parsed_args.form} of this")
+            else:
+                self.app.stdout.write(shown.drawn(parsed_args.form))
+        elif parsed_args.form in CELLS:
             write(shown.text, parsed_args.form, self.app.stdout)
         else:
             show(shown, parsed_args.form, self.app.stdout)

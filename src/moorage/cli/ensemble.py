@@ -139,8 +139,11 @@ class Show(Command):
     examples = """
         moorage ensemble show shop
         moorage ensemble show b1d7 --map
+        moorage ensemble show b1d7 --map -f svg > shop.svg
         moorage ensemble show b1d7 --survivability
     """
+
+    drawn = ("svg",)
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         ENSEMBLE(parser)
@@ -160,7 +163,9 @@ class Show(Command):
                 return Shown(survival.body, survived(survival.value))
             if args.map:
                 found = client.ensembles.members(ensemble_id)
-                return Shown(found.body, self._map(ensemble_id, found.value))
+                name = client.ensembles.show(ensemble_id).value.name
+                drawn = self._map(ensemble_id, found.value)
+                return Shown(found.body, drawn, drawn=lambda _: _svg(name, found.value))
             shown = client.ensembles.judged(ensemble_id)
             members = client.ensembles.members(ensemble_id).value
         return Shown(shown.body, described(shown.value, members))
@@ -179,6 +184,12 @@ class Show(Command):
         notes = [f"not placed: {unplaced}"] if unplaced else []
         notes += [f"out of service: {line}" for line in _out_of_service(members)]
         return stack(drawn, "", *notes) if notes else drawn
+
+
+def _svg(name: str, members: Sequence[Member]) -> str:
+    from moorage.cli.placement_svg import placement_svg
+
+    return placement_svg(name, members)
 
 
 def survived(body: Mapping[str, Any]) -> str:

@@ -15,9 +15,10 @@ from moorage.cli.files import read_text, reading
 from moorage.cli.fleet_reading import Taking, tell_left_out
 from moorage.cli.host_text import closed_for, state_and_why
 from moorage.cli.output import Shown, stack, table
-from moorage.cli.parser import Option
+from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.placement_map import NOWHERE
 from moorage.cli.progress import Adder, progress
+from moorage.cli.times import time_of
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted, natural
 
@@ -266,16 +267,27 @@ class Load(Command):
 class Show(Command):
     """Draw zones, racks and hosts with their use.
 
-    Booked are allocations, holds and reservations, at the fullest instant from now on.
+    Booked are allocations, holds and reservations, at the fullest instant from now on. Pictures
+    (-f svg or html) are of one instant: now, or --at.
     """
 
     examples = """
         moorage fleet show
         moorage fleet show --resource MEMORY_MB
+        moorage fleet show -f svg > fleet.svg
+        moorage fleet show --at +7d -f html > next-week.html
     """
-    options = (Option("--resource", metavar="CLASS", help="the class to draw (default: VCPU)"),)
+    drawn = ("svg", "html")
+    options = (
+        Option("--resource", metavar="CLASS", help="the class to draw (default: VCPU)"),
+        Option("--at", type=time_of, metavar="T", help="with -f svg or html: at that time"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
+        if args.form in self.drawn:
+            return self._picture(args)
+        if args.at:
+            raise WrongUsage("--at: only with -f svg or html")
         with self.client() as client:
             answer = client.fleet.show()
         if not answer.value["hosts"]:
@@ -286,3 +298,15 @@ class Show(Command):
                 f"no host has {args.resource}; there are: {', '.join(known)}", path="--resource"
             )
         return Shown(answer.body, picture(answer.value, args.resource, {}))
+
+    def _picture(self, args: argparse.Namespace) -> Shown:
+        asked = {"class": args.resource, "at": args.at}
+        with self.client() as client:
+            found = client.fleet.map(**{name: one for name, one in asked.items() if one})
+
+        def drawn(form: str) -> str:
+            from moorage.cli.fleet_svg import fleet_page, fleet_svg
+
+            return fleet_svg(found.value) if form == "svg" else fleet_page(found.value)
+
+        return Shown(found.body, "", drawn=drawn)

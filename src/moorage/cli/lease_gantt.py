@@ -23,21 +23,32 @@ if TYPE_CHECKING:
 class Gantt(Command):
     """Draw leases over time: a row for each, as wide as the terminal.
 
-    From now, or an earlier first start, to the last end. With -f json the same rows as data.
+    From now, or an earlier first start, to the last end. With -f json the same rows as data. With
+    -f svg a picture, which has offers, what waits and (for operators) absences of hosts as well.
     """
 
     examples = """
         moorage lease gantt
         moorage lease gantt --from 2026-12-01 --to 2027-01-01 --closed
+        moorage lease gantt -f svg > leases.svg
+        moorage lease gantt --rows rack --all-projects -f svg > racks.svg
     """
+    drawn = ("svg",)
     options = (
         Option("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP),
         Option("--to", type=time_of, metavar="T", help="where the chart ends"),
         Flag("--closed", "also closed leases"),
+        Option(
+            "--rows",
+            choices=("lease", "project", "rack", "host"),
+            help="with -f svg: what a row is (default: lease)",
+        ),
         ALL_PROJECTS,
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
+        if args.rows and args.form not in self.drawn:
+            raise WrongUsage("--rows: only with -f svg")
         with self.client() as client:
             found = client.leases.all(all_projects=args.all_projects).value
             none = not found.leases and not args.all_projects
@@ -48,6 +59,8 @@ class Gantt(Command):
         if args.all_projects:
             rows = [(one, replace(row, project=one.project_id)) for one, row in rows]
         window = _window([row for _, row in rows], now, args)
+        if args.form in self.drawn:
+            return self._picture(args, window, now)
         rows = [(one, row) for one, row in rows if row.occupied.overlaps(window)]
         rows.sort(key=lambda pair: (pair[1].period.start, pair[1].period.end, pair[0].id))
         body = {
@@ -60,6 +73,24 @@ class Gantt(Command):
             return Shown(body, ELSEWHERE if more else "no leases")
         shown = chart([row for _, row in rows], window, now, console(self.app.stdout).width)
         return Shown(body, shown)
+
+    def _picture(self, args: argparse.Namespace, window: Period, now: Instant) -> Shown:
+        """The timeline as the API lays it out."""
+        with self.client() as client:
+            found = client.leases.timeline(
+                format_instant(window.start),
+                format_instant(window.end),
+                rows=args.rows or "lease",
+                closed=args.closed,
+                all_projects=args.all_projects,
+            )
+
+        def svg(_: str) -> str:
+            from moorage.cli.gantt_svg import gantt_svg
+
+            return gantt_svg(found["timeline"], now)
+
+        return Shown(found, "", drawn=svg)
 
 
 def row_of(one: Lease) -> Row:

@@ -32,6 +32,10 @@ FORMATS: Final = ("table", *OBJECTS, *CELLS)
 FORMAT_HELP: Final = (
     "table (default); json or yaml: the API's answer; csv or value: the columns of the table"
 )
+DRAWN_HELP: Final = {
+    "svg": "svg: a picture for a file",
+    "html": "html: the picture in a page, with a table of the same",
+}
 
 OK: Final = 0
 FAILED: Final = 1
@@ -53,6 +57,8 @@ class Shown:
     body: object
     text: str | RenderableType
     status: int = OK
+    drawn: Callable[[str], str] | None = None
+    """For `-f svg|html`, where a command has these: the file in that form."""
 
 
 def show(shown: Shown, form: str, out: TextIO) -> None:

@@ -92,6 +92,10 @@ class Fleets(Resource):
         reply = lookup.whole(self._call, self.path, "hosts", within="fleet")
         return answer(reply, "fleet", dict[str, Any])
 
+    def map(self, **query: str) -> Answer[dict[str, Any]]:
+        """The fleet as columns: `class`, `at` and other parameters of the map."""
+        return answer(self._call("GET", f"{self.path}/map", params=query), "map", dict[str, Any])
+
 
 class Hosts(Resource):
     """`/v1/hosts`."""

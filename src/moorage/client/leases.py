@@ -59,6 +59,30 @@ class LeaseCalls(Resource):
         given = {"name": name, "state": state, "series": series}
         return self._listed(Leases, part=part, all_projects=all_projects, **given)
 
+    def timeline(
+        self, since: str, until: str, *, rows: str, closed: bool, all_projects: bool
+    ) -> dict[str, Any]:
+        """What lasts in a period, in rows and lanes; all of its pages as one."""
+        asked: dict[str, str | int] = {"from": since, "to": until, "rows": rows}
+        asked |= {"closed": "true"} if closed else {}
+        asked |= {"all_projects": "true"} if all_projects else {}
+        marker: dict[str, str] = {}
+        whole: dict[str, Any] | None = None
+        while True:
+            page = self._call("GET", "/v1/timeline", params={**asked, **marker}).body
+            found = page["timeline"]
+            if whole is None:
+                whole = page
+            else:
+                before = len(whole["timeline"]["rows"]["id"])
+                found["bars"]["row"] = [before + row for row in found["bars"]["row"]]
+                for part in ("rows", "bars"):
+                    for name, column in found[part].items():
+                        whole["timeline"][part][name] += column
+            if not page["timeline_links"]:
+                return {**whole, "timeline_links": []}
+            marker = {"marker": found["rows"]["id"][-1]}
+
     def each(
         self,
         *,
