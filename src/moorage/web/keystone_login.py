@@ -168,6 +168,8 @@ class KeystoneLogin:
             raise Busy("too many logins are tried at once")
         try:
             yield
+        except keystone_errors.MissingAuthMethods:
+            raise refused("this user logs in with several factors: paste a token") from None
         except keystone_errors.HttpError as error:
             if error.http_status in _REFUSING:
                 raise refused(f"{wrong}.", status) from None  # the cause may quote what was sent

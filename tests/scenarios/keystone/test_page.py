@@ -10,6 +10,8 @@ import pytest
 from tests.scenarios.keystone.conftest import PASSWORD, Answer, Identity, call
 from tests.scenarios.processes.conftest import Served
 
+from moorage.domain.period import HOUR, MINUTE, parse_instant
+
 # Whoever is first also waits until Keystone is set up: five programs of several seconds each.
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -82,6 +84,24 @@ def test_a_password_opens_a_session(people: Identity, tab: Tab) -> None:
     assert tab("GET", "/v1/fleet", x_roles="admin").status == 403
     assert tab("GET", "/placement/resource_providers").status == 401
     assert tab("GET", "/ui/session").json["session"] == found
+
+
+def test_a_session_lasts_no_longer_than_its_token(tab: Tab) -> None:
+    found = tab.login(user=REACHED, password=PASSWORD, project="shop")
+    left = parse_instant(found["expires_at"]) - time.time_ns() // 1000
+    assert 50 * MINUTE < left <= HOUR, "Keystone's tokens last for an hour"
+
+
+def test_several_factors_are_more_than_the_page_can(people: Identity, tab: Tab) -> None:
+    shop = people.id_of("projects", "shop")
+    people.make_user("careful", f"/projects/{shop}", "reader")
+    rules = [["password", "mapped"]]
+    options = {"multi_factor_auth_enabled": True, "multi_factor_auth_rules": rules}
+    people.ask(
+        "PATCH", f"/users/{people.id_of('users', 'careful')}", {"user": {"options": options}}
+    )
+    assert tab.refused(user="careful", password=PASSWORD) == (401, "session.refused")
+    assert "several factors" in tab.seen[-1].json["errors"][0]["detail"]
 
 
 def test_domains_are_named_or_are_the_default(tab: Tab) -> None:
