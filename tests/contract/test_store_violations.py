@@ -113,6 +113,8 @@ def test_an_ensemble_is_unjudged_until_it_is_judged_as_it_is(store: Ledger) -> N
     found = store.compliance.ensembles_by_id(["e2", "e1", "gone"])
     assert [(one.ensemble.id, one.unjudged) for one in found] == [("e1", True), ("e2", True)]
     assert store.compliance.every_ensemble() == ["e1", "e2"]
+    projects = {one.ensemble.id: one.ensemble.project_id for one in found}
+    assert store.compliance.projects_of(["e2", "e1", "gone"]) == projects
 
 
 def test_who_wrote_an_ensemble_and_the_topology_is_known(store: Ledger) -> None:

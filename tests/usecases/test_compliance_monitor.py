@@ -27,11 +27,12 @@ from moorage.domain.period import HOUR
 from moorage.domain.topology import Topology
 from moorage.domain.violations import Violation
 from moorage.store.schema import tables
-from moorage.testing.service import NINE, Service
+from moorage.testing.service import NINE, OTHER, TENANT, Service
 from moorage.usecases.compliance.monitor import ComplianceMonitor
 from moorage.usecases.compliance_ports import ViolationFilter
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.paging import Page
+from moorage.usecases.ports import Caller
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 
@@ -95,7 +96,11 @@ def watched(service: Service) -> Watched:
 
 
 def made(
-    service: Service, *policies: dict[str, Any], count: int = 3, name: str = "app"
+    service: Service,
+    *policies: dict[str, Any],
+    count: int = 3,
+    name: str = "app",
+    caller: Caller = TENANT,
 ) -> dict[str, Any]:
     body = {
         "name": name,
@@ -103,7 +108,7 @@ def made(
         "policies": list(policies),
         "decide": {"hold": "PT10M"},
     }
-    answer = service.call("POST", "/ensembles", {"ensemble": body})
+    answer = service.call("POST", "/ensembles", {"ensemble": body}, caller=caller)
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json
     return found
@@ -417,6 +422,30 @@ def test_one_that_cannot_be_judged_keeps_no_other_from_it(watched: Watched) -> N
     watched.seconds += 3_601
     watched.look()
     assert len({one.ensemble_id for one in records(service)}) == 2
+
+
+def test_many_ensembles_of_a_project_keep_no_other_project_waiting(service: Service) -> None:
+    """With a stopwatch on which every judgement takes a second."""
+    watched = Watched(service)
+    mine = [made(service, name=f"mine-{n}", count=1) for n in range(8)]
+    other = made(service, count=1, caller=OTHER)
+    watched.look()
+
+    def slow() -> float:
+        watched.seconds += 1
+        return watched.seconds
+
+    watched.env = replace(watched.env, stopwatch=slow)
+    watched.monitor.env = watched.env
+    for found in (*mine, other):
+        watched.disable(host_of(service, found, "db[0]"))
+    for _ in range(2):
+        watched.monitor.run_round()
+    projects = [one.project_id for one in records(service)]
+    assert projects.count(OTHER.project_id) == 1
+    assert projects.count(TENANT.project_id) <= 2
+    watched.look()
+    assert len({one.ensemble_id for one in records(service)}) == 9
 
 
 def test_what_is_due_outlasts_a_ledger_out_of_reach(watched: Watched) -> None:

@@ -66,6 +66,9 @@ class ComplianceRecords(Protocol):
     def every_ensemble(self) -> Sequence[str]:
         """Ids of all ensembles, by creation, without the copies that hold places of offers."""
 
+    def projects_of(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Ensemble -> its project, of those that exist."""
+
     def ensembles_of(self, servers: Iterable[str], decisions: Iterable[str]) -> frozenset[str]:
         """Ids of the ensembles that have any of these servers, or were decided by any of these."""
 

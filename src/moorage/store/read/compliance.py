@@ -49,6 +49,7 @@ _UNJUDGED: Final = (
     .limit(bindparam("most", type_=Integer))
 )
 _EVERY: Final = select(_e.id).where(~OF_AN_OFFER).order_by(_e.number)
+_PROJECTS: Final = select(_e.id, _e.project_id).where(_e.id.in_(_SOME))
 _ENSEMBLES: Final = (
     select(_e.body, _e.unjudged, _e.actor).where(_e.id.in_(_SOME), ~OF_AN_OFFER).order_by(_e.number)
 )
@@ -113,6 +114,13 @@ class ComplianceStore(EnsembleQueries):
 
     def every_ensemble(self) -> Sequence[str]:
         return [str(id_) for id_ in self._ask(_EVERY).scalars()]
+
+    def projects_of(self, ids: Collection[str]) -> Mapping[str, str]:
+        return {
+            str(row.id): str(row.project_id)
+            for some in chunks(ids)
+            for row in self._ask(_PROJECTS, some=some)
+        }
 
     def ensembles_of(self, servers: Iterable[str], decisions: Iterable[str]) -> frozenset[str]:
         return frozenset(

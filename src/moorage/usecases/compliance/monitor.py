@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +28,7 @@ from moorage.engine.state.differences import differences
 from moorage.engine.state.host_states import host_states
 from moorage.usecases.compliance.host_watch import HostWatch
 from moorage.usecases.compliance.judgement import judge
+from moorage.usecases.compliance.judgement_queue import BATCH_SECONDS, JudgementQueue
 from moorage.usecases.compliance.records import violations_of
 
 if TYPE_CHECKING:
@@ -143,6 +143,12 @@ class ComplianceMonitor:
     _marked: dict[str, int] = field(default_factory=dict)
     """Ensembles that are marked -> generation, as they were read last."""
     _read: _Dependencies = field(default_factory=_Dependencies)
+    _put_off: dict[str, _Trigger] = field(default_factory=dict)
+    """Ensembles of the batch that are due still: there was no time, or no ledger, to judge them."""
+    _queue: JudgementQueue = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._queue = JudgementQueue(self.env.store.compliance.projects_of)
 
     def __post_init__(self) -> None:
         self._hosts = HostWatch(self.env)
@@ -160,13 +166,13 @@ class ComplianceMonitor:
             if one.until <= now:
                 self._due.setdefault(one.ensemble, _Trigger())
         if self._due:
-            self._judge(self._taken(self._due))
+            self._judge_some(self._due)
         elif self._all:
-            self._judge(self._taken(self._all))
+            self._judge_some(self._all)
         if self._due or self._all:
             return True
         if self._later:
-            self._judge(self._taken(self._later))
+            self._judge_some(self._later)
             return False
         if self._sweeping or now >= self._next_sweep:
             self._sweep(now)
@@ -212,7 +218,9 @@ class ComplianceMonitor:
                     self._due[other] = replace(trigger, kind=CauseKind.REFERENCE)
 
     def _every(self, trigger: _Trigger) -> dict[str, _Trigger]:
-        return dict.fromkeys(self.env.store.compliance.every_ensemble(), trigger)
+        every = dict.fromkeys(self.env.store.compliance.every_ensemble(), trigger)
+        self._queue.keep(every)
+        return every
 
     def _note_changes(self, old: Snapshot, new: Snapshot) -> None:
         """Note the ensembles of consumers that came or went, and of those who look at them."""
@@ -260,10 +268,9 @@ class ComplianceMonitor:
         if not self._sweeping:
             self._sweeping = self._every(_Trigger())
             self._failed.clear()
-        batch = self._taken(self._sweeping)
+        missed = self._judge_some(self._sweeping)
         if not self._sweeping:
             self._next_sweep = now + self.env.limits.compliance_sweep / SECOND
-        missed = self._judge(batch)
         if missed:
             _log.error(
                 "compliance: the sweep found %d violations begun or ended that no change had"
@@ -272,10 +279,17 @@ class ComplianceMonitor:
             )
             self.on_missed(missed)
 
-    def _taken(self, queue: dict[str, _Trigger]) -> dict[str, _Trigger]:
-        """The first of a queue, taken out of it."""
-        some = list(islice(queue, self.at_once))
-        return {one: queue.pop(one) for one in some}
+    def _judge_some(self, due: dict[str, _Trigger]) -> int:
+        """Judge a batch of what is due, and take it out; see `_judge`."""
+        batch = {one: due.pop(one) for one in list(self._queue.first(due, self.at_once))}
+        try:
+            return self._judge(batch)
+        finally:
+            if self._put_off:
+                rest = self._put_off | due
+                self._put_off = {}
+                due.clear()
+                due.update(rest)
 
     def _judge(self, due: dict[str, _Trigger]) -> int:
         """Judge ensembles and write what has changed; return the number of changed violations.
@@ -294,7 +308,7 @@ class ComplianceMonitor:
                 self._later.update(due)
                 return 0
         except Busy:
-            self._due = due | self._due
+            self._put_off |= due
             raise
         except Exception:
             if len(due) == 1:
@@ -302,7 +316,11 @@ class ComplianceMonitor:
                 raise
         number = 0
         failures: list[Exception] = []
+        began = self.env.stopwatch()
         for one, cause in due.items():
+            if self.env.stopwatch() - began > BATCH_SECONDS:
+                self._put_off[one] = cause
+                continue
             try:
                 number += self._judge({one: cause})
             except Exception as error:  # noqa: BLE001 - one that fails must not keep others waiting
@@ -313,28 +331,39 @@ class ComplianceMonitor:
 
     def _write(self, due: dict[str, _Trigger]) -> int:
         store = self.env.store
-        found = store.compliance.ensembles_by_id(due)
+        found = {one.ensemble.id: one for one in store.compliance.ensembles_by_id(due)}
         stored = store.compliance.open_of(due)
         # Read last: a judgement of an older ensemble does not pass its commit, and what has moved
         # since the last look is judged again.
         snapshot = store.snapshot()
+        late: dict[str, _Trigger] = {}
         changes: list[Change] = []
+        judged: list[tuple[str, int]] = []
         number = 0
-        for written in found:
-            one = written.ensemble
-            known = stored.get(one.id, ())
-            put = list(self._changes(written, snapshot, known, due[one.id]))
+        began = at = self.env.stopwatch()
+        for id_, trigger in due.items():
+            written = found.get(id_)
+            if written is None:
+                self._forget_settling(id_, ())
+                self._read.forget(id_)
+                continue
+            if at - began > BATCH_SECONDS:
+                late[id_] = trigger
+                continue
+            put = list(self._changes(written, snapshot, stored.get(id_, ()), trigger))
+            before, at = at, self.env.stopwatch()
+            self._queue.note(id_, at - before)
+            generation = written.ensemble.generation
             if put:
-                changes += (ExpectEnsemble(one.id, one.generation), *put)
+                changes += (ExpectEnsemble(id_, generation), *put)
                 number += len(put)
-        for gone in due.keys() - {one.ensemble.id for one in found}:
-            self._forget_settling(gone, ())
-            self._read.forget(gone)
-        judged = tuple((one.ensemble.id, one.ensemble.generation) for one in found if one.unjudged)
+            if written.unjudged:
+                judged.append((id_, generation))
         if judged:
-            changes.append(MarkJudged(judged))
+            changes.append(MarkJudged(tuple(judged)))
         if changes:
             store.commit(Changeset(tuple(changes)))
+        self._put_off |= late
         return number
 
     def _changes(
