@@ -16,6 +16,7 @@ from grafana_foundation_sdk.models import dashboard
 
 from moorage.cli.output import USAGE
 from moorage.telemetry import table
+from moorage.web.static_files import StaticFiles
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
@@ -106,7 +107,10 @@ def test_the_wheel_is_made_as_the_guide_says(tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "guide" / "operate.md").read_text()
     assert f"dist/{made.name}" in guide
     with zipfile.ZipFile(made) as wheel:
-        assert "moorage/cli/main.py" in wheel.namelist()
+        packed = set(wheel.namelist())
+    home = ROOT / "src" / "moorage" / "web"
+    page = {f"moorage/web/{one}" for one in ("index.html", *StaticFiles.read(home).files)}
+    assert {"moorage/cli/main.py", "moorage/web/main.js"} | page <= packed
     assert drop_in.startswith("cd packaging/drop-in && ")
     built = [str(hatchling), *build[1:-1], str(tmp_path / "drop-in")]
     subprocess.run(built, cwd=PACKAGING / "drop-in", check=True, capture_output=True, timeout=60)
