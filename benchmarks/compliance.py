@@ -4,12 +4,14 @@
     python -m benchmarks.compliance --ensembles 1000 --hosts 1000 --seconds 20
     python -m benchmarks.compliance --before ../other/src  # writers beside another version's
 
-Every ensemble has six members and four policies. Three measurements of one service on SQLite:
+Every ensemble has six members and four policies. Measurements of one service on SQLite:
 
 * while 200 allocations a second are written, hosts are disabled and enabled; from the answer to
   that until the event of a member out of service;
 * a whole rack is disabled, and a topology is loaded in which every ensemble breaks a policy: until
   the last event, and what single writes take meanwhile;
+* what writes take while the monitor runs and while it is stopped, in turns of one run: the median
+  and the 99th percentile of each, and what the monitor adds to them;
 * what writes take without any of this, with this version and with another (`--before`).
 
 It also prints the memory of the process that judges. Times depend on the machine; compare those of
@@ -23,6 +25,7 @@ import http.client
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -288,6 +291,37 @@ def ready(port: int) -> Client:
             return client
 
 
+def writers_share(supervisor: int, port: int, hosts: int, seconds: float) -> None:
+    """Print what writes take with the monitor and without it, in turns.
+
+    It runs in a planner, which is stopped for the turns without it; nothing else is asked of the
+    planners meanwhile, and they log that a check took too long. The first second of each turn is
+    left out: what was missed is judged then.
+    """
+    planners = [int(name.split()[0]) for name in memory(supervisor) if "planner_process" in name]
+    turn, took = max(seconds / 10, 2.0), {signal.SIGCONT: list[float](), signal.SIGSTOP: []}
+    with Writers(port, hosts, 200) as writers:
+        time.sleep(5)
+        try:
+            for _ in range(5):
+                for what, some in took.items():
+                    for one in planners:
+                        os.kill(one, what)
+                    time.sleep(1)
+                    began = time.time()
+                    time.sleep(turn)
+                    some.extend(writers.between(began, time.time() - 0.1))
+        finally:
+            for one in planners:
+                os.kill(one, signal.SIGCONT)
+    on, off = took[signal.SIGCONT], took[signal.SIGSTOP]
+    say("writes, monitor on", on)
+    say("writes, monitor off", off)
+    for word, part in (("median", 50), ("99 %", 99)):
+        with_it, without = (statistics.quantiles(some, n=100)[part - 1] for some in (on, off))
+        print(f"the monitor adds to the {word} {(with_it / without - 1) * 100:+.1f} %", flush=True)
+
+
 def writes_alone(database: str, hosts: int, seconds: float, source: str | None) -> list[float]:
     """The milliseconds of writes while nothing else happens."""
     with serving(source, "--database", database) as (_, port):
@@ -305,6 +339,7 @@ def measure(database: str, hosts: int, seconds: float) -> None:
         client = ready(port)
         time.sleep(30)  # the judgement of everything at the start
         print(f"memory, MB: {memory(supervisor)}", flush=True)
+        writers_share(supervisor, port, hosts, seconds)
         told, choose = Told(port), random.Random(2)
         visible: list[float] = []
         with Writers(port, hosts, 200) as writers:
