@@ -34,7 +34,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install chromium mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web pictures changelog wheel clean
+.PHONY: help install chromium mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness bench-web format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web pictures changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -191,6 +191,9 @@ bench-http: install $(SERVERS)  ## HTTP servers beside ours, ten minutes (ARGS="
 
 bench-fairness: install  ## one tenant's latency while another attacks, a quarter of an hour (ARGS="--attacks keys --rounds 1")
 	$(BIN)/python -m benchmarks.fairness $(or $(ARGS),--write)
+
+bench-web: install  ## what the web page asks of the service, five minutes (ARGS="--hosts 10000": half a minute)
+	$(BIN)/python -m benchmarks.web $(ARGS)
 
 bench-joint: install  ## joint decisions at the size of a cloud, an hour (ARGS="--cells 100x10000 --families mixed --instances 3": a minute)
 	$(BIN)/python -m benchmarks.joint $(or $(ARGS),--write)
