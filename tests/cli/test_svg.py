@@ -302,6 +302,10 @@ def test_the_commands_write_files(sim: Any) -> None:
         *("--start", "2026-12-07T08:00Z", "--duration", "4d"),
     )
     assert made.status == 0, made
+    assert "svg-week" in sim("lease", "list", "--from", "2026-12-11T07:00Z").out
+    assert "svg-week" not in sim("lease", "list", "--from", "2026-12-11T08:00Z").out
+    assert "svg-week" not in sim("lease", "list", "--to", "2026-12-07T08:00Z").out
+    assert sim("offer", "list", "--from", "2026-12-11", "--to", "2026-12-12").status == 0
     chart = sim("lease", "gantt", "-f", "svg")
     assert "svg-week" in texts(parsed(chart.out))
     racks = sim("lease", "gantt", "-f", "svg", "--rows", "rack", "--all-projects")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from moorage.cli import lease_text
@@ -21,7 +21,7 @@ from moorage.cli.output import (
     table,
 )
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option
-from moorage.cli.times import actions, minute
+from moorage.cli.times import TIME_HELP, actions, minute, time_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -132,18 +132,29 @@ def _left(one: Lease) -> list[RenderableType]:
     return ["", table(["role", "flavor", "#servers still there"], rows)] if rows else []
 
 
+BETWEEN: Final = (
+    Option(
+        "--from", type=time_of, dest="since", metavar="T", help=f"not over by then: {TIME_HELP}"
+    ),
+    Option("--to", type=time_of, metavar="T", help="begun before that"),
+)
+"""The period that what is listed overlaps."""
+
+
 class List(Command):
     """List leases, oldest first."""
 
     examples = """
         moorage lease list --state pending
         moorage lease list --name nightly -f json
+        moorage lease list --from 2026-12-01 --to 2026-12-08
     """
     options = (
         ALL_PROJECTS,
         Option("--state", choices=STATES, help="only leases in this state"),
         Option("--name", help="only leases of this name"),
         Option("--series", metavar="SERIES", help="only leases of this series"),
+        *BETWEEN,
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
@@ -153,6 +164,8 @@ class List(Command):
                 name=args.name,
                 state=args.state,
                 series=series,
+                since=args.since,
+                until=args.to,
                 all_projects=args.all_projects,
                 part=part_of(args, {"start": "start", "end": "end"}),
             )
@@ -168,6 +181,7 @@ class List(Command):
                 *(client, args, "/v1/leases", cells, found, ["#priority"]),
                 name=args.name,
                 state=args.state,
+                **{"from": args.since, "to": args.to},
             )
         return Shown(answer.body, text)
 

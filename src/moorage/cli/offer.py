@@ -15,7 +15,7 @@ from moorage.cli.ensemble_source import (
     source_arguments,
     source_body,
 )
-from moorage.cli.lease import IDEMPOTENCY_HELP, idempotency_key, identified
+from moorage.cli.lease import BETWEEN, IDEMPOTENCY_HELP, idempotency_key, identified
 from moorage.cli.lease_create import TERMS, term_arguments
 from moorage.cli.lease_text import called
 from moorage.cli.output import Shown, fields, listing_of_projects
@@ -86,19 +86,23 @@ class List(Command):
     """
     options = (
         Flag("--over", "also accepted, expired and deleted offers"),
+        *BETWEEN,
         ALL_PROJECTS,
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            answer = client.offers.all(over=args.over, all_projects=args.all_projects)
+            answer = client.offers.all(
+                over=args.over, since=args.since, until=args.to, all_projects=args.all_projects
+            )
             cells = {
                 "offer": called,
                 **columns("id:short name status start:minute end:minute #places"),
                 **columns("expires=expires_at:minute"),
             }
             over, found = "true" if args.over else None, answer.value.offers
-            text = listing_of_projects(client, args, "/v1/offers", cells, found, over=over)
+            narrowed = {"over": over, "from": args.since, "to": args.to}
+            text = listing_of_projects(client, args, "/v1/offers", cells, found, **narrowed)
         return Shown(answer.body, text)
 
 

@@ -46,17 +46,22 @@ class LeaseCalls(Resource):
         """One lease."""
         return self._get(Lease, f"/{lease_id}")
 
-    def all(
+    def all(  # noqa: PLR0913 - each filter of a listing has its name
         self,
         *,
         name: str | None = None,
         state: str | None = None,
         series: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         all_projects: bool = False,
         part: Part = WHOLE,
     ) -> Answer[Leases]:
-        """Leases of the caller's project, or of all projects, oldest first, or the first ones."""
-        given = {"name": name, "state": state, "series": series}
+        """Leases of the caller's project, or of all projects, oldest first, or the first ones.
+
+        With `since` and `until` those whose period overlaps the time from and to these.
+        """
+        given = {"name": name, "state": state, "series": series, "from": since, "to": until}
         return self._listed(Leases, part=part, all_projects=all_projects, **given)
 
     def timeline(
@@ -140,9 +145,20 @@ class OfferCalls(Resource):
         """One offer."""
         return self._get(Offer, f"/{offer_id}")
 
-    def all(self, *, over: bool = False, all_projects: bool = False) -> Answer[Offers]:
-        """Open offers, oldest first; with `over` also those that are over."""
-        return self._listed(Offers, over=over, all_projects=all_projects)
+    def all(
+        self,
+        *,
+        over: bool = False,
+        since: str | None = None,
+        until: str | None = None,
+        all_projects: bool = False,
+    ) -> Answer[Offers]:
+        """Open offers, oldest first; with `over` also those that are over.
+
+        With `since` and `until` those whose period overlaps the time from and to these.
+        """
+        between = {"from": since, "to": until}
+        return self._listed(Offers, part=WHOLE, over=over, all_projects=all_projects, **between)
 
     def each(self, *, over: bool = False, all_projects: bool = False) -> Iterator[Offer]:
         """As `all`, page after page as they are asked for."""

@@ -5,6 +5,7 @@ import gzip
 import json
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -21,6 +22,7 @@ from moorage.domain.providers import Inventory
 from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.compliance.monitor import ComplianceMonitor
 
+ROOT = Path(__file__).parents[3]
 FLEET = """
 fleet: rooms
 topology:
@@ -91,7 +93,7 @@ def allocate(service: Service, uuid: str, **resources: int) -> str:
 def ensemble(service: Service, name: str, count: int, *policies: Any, **more: Any) -> Any:
     body = {
         "name": name,
-        "members": [{"name": "web", "count": count, "flavor": "small"}],
+        "members": [{"name": "web", "count": count, "flavor": more.pop("flavor", "small")}],
         "policies": [{"members": ["*"], **one} for one in policies],
         "decide": {"hold": "PT3H", **more},
     }
@@ -206,6 +208,37 @@ def test_it_says_what_the_other_routes_say(rooms: Service, seed: int) -> None:
     later = rooms.clock.now() + random.randrange(1, 72) * HOUR
     ahead = got(rooms, at=format_instant(later))
     assert by_host(ahead) == said_one_by_one(rooms, later)
+
+
+@pytest.fixture
+def edge() -> Any:
+    """Processors below NUMA nodes, and a store that hosts share."""
+    made = Service((ROOT / "fleets/edge-numa.yaml").read_text(encoding="utf-8"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("seed", range(cases(push=3, night=30)))
+def test_it_sums_over_what_is_inside_hosts(edge: Service, seed: int) -> None:
+    random = Random(seed)
+    before = got(edge)
+    assert set(before["classes"]) == {"VCPU", "MEMORY_MB", "SRIOV_NET_VF", "FPGA"}  # no store
+    for number in range(8):
+        flavor = random.choice(["edge.small", "edge.upf", "edge.large"])
+        ensemble(edge, f"e{number}", random.randrange(1, 4), flavor=flavor)
+        if random.random() < 0.4:
+            edge.clock.pass_by(random.randrange(1, 4) * HOUR)
+        found = got(edge)
+        said = said_one_by_one(edge, edge.clock.now())
+        del said["store"]  # it is no host
+        assert by_host(found) == said
+        assert applied(before, got(edge, since=before["tag"])) == by_host(found)
+        before = found
+    for flavor in ("edge.small", "edge.upf", "edge.large"):
+        found = got(edge, flavor=flavor)
+        fit = edge.call("POST", "/capacity/fit", {"fit": {"flavor": flavor}}, caller=OPERATOR)
+        most = numbers(found["hosts"]["fits"])
+        assert sum(most) == sum(found["blocks"]["fits"]) == fit.json["fit"]["additional"]
 
 
 def test_hosts_are_in_the_order_of_blocks_and_names(rooms: Service) -> None:
