@@ -148,7 +148,7 @@ function useMap(where) {
   useEffect(() => {
     const control = new AbortController();
     const old = kept.current.where === where ? kept.current.map : null;
-    const asked = old ? `${where}${where.includes("?") ? "&" : "?"}since=${old.revision}` : where;
+    const asked = old ? `${where}${where.includes("?") ? "&" : "?"}since=${encodeURIComponent(old.tag)}` : where;
     call("GET", asked, undefined, {signal: control.signal}).then((found) => {
       const next = found.map.changed ? changed(old, found.map) : decoded(found.map);
       if (!found.map.changed) note(where, found);
@@ -164,8 +164,10 @@ function useMap(where) {
 
 function changed(old, map) {
   const {index, fill, flags, fits} = map.changed;
-  if (!index.length) return {...old, revision: map.revision};
-  const next = {...old, revision: map.revision, fill: old.fill.slice(), flags: old.flags.slice(), fits: old.fits?.slice() ?? null};
+  const blocks = map.changed_blocks ? {...old.blocks, ...map.changed_blocks} : old.blocks;
+  const head = {...old, revision: map.revision, tag: map.tag, blocks};
+  if (!index.length) return head;
+  const next = {...head, fill: old.fill.slice(), flags: old.flags.slice(), fits: old.fits?.slice() ?? null};
   const [fills, flagged, fitted] = [bytes(fill), words(flags), bytes(fits)];
   index.forEach((host, at) => {
     next.fill[host] = fills[at];
