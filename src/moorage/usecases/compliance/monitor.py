@@ -149,8 +149,6 @@ class ComplianceMonitor:
 
     def __post_init__(self) -> None:
         self._queue = JudgementQueue(self.env.store.compliance.projects_of)
-
-    def __post_init__(self) -> None:
         self._hosts = HostWatch(self.env)
 
     def run_round(self) -> bool:
