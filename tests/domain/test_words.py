@@ -2,7 +2,7 @@
 
 import pytest
 
-from moorage.domain.words import first_of, spans
+from moorage.domain.words import first_of, natural, spans
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,10 @@ def test_others_are_counted() -> None:
     assert first_of([], 2) == []
     assert first_of(["a", 2], 2) == ["a", "2"]
     assert first_of("abcd", 2) == ["a", "b", "and 2 more"]
+
+
+def test_numbers_in_names_are_in_their_order() -> None:
+    names = ["h10", "h9", "h", "h9b", "a2-10", "a2-9", "\u00b2", "12", "3"]
+    assert sorted(names, key=natural) == [
+        *("3", "12", "a2-9", "a2-10", "h", "h9", "h9b", "h10", "\u00b2"),
+    ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.http.negotiation import accepts, media_type
+from moorage.http.negotiation import accepts, accepts_gzip, media_type
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,22 @@ def test_headers_are_read_as_the_reference_reads_them(header: str) -> None:
 )
 def test_content_type_without_parameters(header: str | None, bare: str) -> None:
     assert media_type(header) == bare
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["gzip", "GZIP", "deflate, gzip;q=1.0, *;q=0.5", "br;q=1.0, gzip ; q=0.8", "*"],
+)
+def test_gzip_is_for_those_who_take_it(header: str) -> None:
+    assert accepts_gzip(header)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(None, "", "identity", "gzip;q=0", "gzip;q=0.000, *", "*;q=0"),
+        *("gzip;q=high", "gzipped", "gzip gzip"),
+    ],
+)
+def test_nobody_else_is_sent_gzip(header: str | None) -> None:
+    assert not accepts_gzip(header)
