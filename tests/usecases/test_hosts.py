@@ -61,6 +61,22 @@ def test_a_list_says_why_hosts_are_closed(service: Service) -> None:
     }
 
 
+def test_a_host_says_what_it_has_as_the_fleet_does(service: Service) -> None:
+    body = {
+        "name": "shop",
+        "members": [{"name": "web", "count": 6, "flavor": "small"}],
+        "decide": {"hold": "PT1H"},
+    }
+    assert service.call("POST", "/ensembles", {"ensemble": body}).status_code == 201
+    fleet = service.call("GET", "/fleet", caller=OPERATOR).json["fleet"]["hosts"]
+    for host in fleet:
+        seen = shown(service, host["name"])
+        assert {name: seen[name] for name in ("resources", "traits")} == {
+            name: host[name] for name in ("resources", "traits")
+        }
+    assert sum(host["resources"]["VCPU"]["booked"] for host in fleet) == 6
+
+
 def test_a_host_says_who_is_on_it_until_when(service: Service) -> None:
     body = {
         "name": "shop",

@@ -10,7 +10,7 @@ from moorage.domain.resources import MAX_AMOUNT
 from moorage.wire.compliance import Impact
 from moorage.wire.fields import Amount, At, Link, Name, Names, Uuid
 from moorage.wire.flavors import FlavorBody
-from moorage.wire.hosts import Closing, HostState
+from moorage.wire.hosts import Closing, Fill, HostState
 
 MANY = 200_000
 """Entries of one list; a larger fleet is loaded in several calls."""
@@ -131,14 +131,6 @@ class OneTopology(Struct, frozen=True):
     topology: TopologyValue
     breaks: Impact | UnsetType = UNSET
     """What the change newly breaks; only after a change, and in its dry run."""
-
-
-class Fill(Struct, frozen=True):
-    """One resource class of a host's tree: `booked` is the peak of everything live, holds too."""
-
-    capacity: int
-    allocated: int
-    booked: int
 
 
 class Host(Struct, frozen=True):

@@ -60,6 +60,14 @@ class Hosts(Struct, frozen=True):
     hosts_links: list[Link]
 
 
+class Fill(Struct, frozen=True):
+    """One resource class of a host's tree: `booked` is the peak of everything live, holds too."""
+
+    capacity: int
+    allocated: int
+    booked: int
+
+
 class HostBooking(Struct, frozen=True):
     """One consumer's bookings on a host."""
 
@@ -78,8 +86,10 @@ class HostBooking(Struct, frozen=True):
 
 
 class ShownHost(HostStatus, frozen=True):
-    """A host with a page of its consumers."""
+    """A host with what it has and a page of its consumers."""
 
+    resources: dict[str, Fill]
+    traits: list[str]
     bookings: list[HostBooking]
     bookings_links: list[Link]
 

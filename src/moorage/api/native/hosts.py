@@ -35,10 +35,10 @@ def show(call: Call) -> Reply:
     """GET: one host, with a page of its bookings."""
     page = call.page()
     name = call.path["name"]
-    status, found = call.perform(show_host, name, page)
+    status, having, found = call.perform(show_host, name, page)
     links = call.next_links(f"hosts/{status.uuid}", [one.consumer.uuid for one in found], page)
     bookings = [_booking(one) for one in found]
-    host = view(wire.ShownHost, status, bookings=bookings, bookings_links=links)
+    host = view(wire.ShownHost, status, having, bookings=bookings, bookings_links=links)
     return Reply(wire.OneHost(host))
 
 

@@ -8,6 +8,8 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from moorage.domain.errors import NotFound
 from moorage.domain.host_states import HostState
 from moorage.domain.period import FOREVER, Period
@@ -74,19 +76,27 @@ class FleetView:
 
     def host(self, uuid: str) -> HostView:
         """The view of a host by its UUID."""
-        snapshot = self.snapshot
-        row = snapshot.row_of[uuid]
-        traits = snapshot.traits_of(row)
-        return HostView(
-            uuid=uuid,
-            name=snapshot.names[row],
-            domains=domains_of(snapshot, row),
-            resources=self._fills.get(row, {}),
-            traits=tuple(sorted(traits)),
-            shares=SHARING_TRAIT in traits,
-            state=host_states(snapshot).state(row),
-            closed=tuple(host_closings(snapshot, row, self._windows)),
-        )
+        row = self.snapshot.row_of[uuid]
+        return _host_view(self.snapshot, row, self._fills.get(row, {}), self._windows)
+
+
+def _host_view(
+    snapshot: Snapshot,
+    row: int,
+    resources: Mapping[str, Fill],
+    windows: Mapping[str, Sequence[CapacityWindow]],
+) -> HostView:
+    traits = snapshot.traits_of(row)
+    return HostView(
+        uuid=snapshot.uuids[row],
+        name=snapshot.names[row],
+        domains=domains_of(snapshot, row),
+        resources=resources,
+        traits=tuple(sorted(traits)),
+        shares=SHARING_TRAIT in traits,
+        state=host_states(snapshot).state(row),
+        closed=tuple(host_closings(snapshot, row, windows)),
+    )
 
 
 def view_fleet(env: UseCaseEnvironment, caller: Caller) -> FleetView:
@@ -106,18 +116,18 @@ def view_fleet(env: UseCaseEnvironment, caller: Caller) -> FleetView:
     )
 
 
-def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
-    """Root row -> resource class -> sums over the tree's providers."""
+def _fills(snapshot: Snapshot, only: int | None = None) -> dict[int, dict[str, Fill]]:
+    """Root row -> resource class -> sums over the tree's providers; of all roots, or of one."""
     found: dict[int, dict[str, Fill]] = {}
     now = snapshot.taken_at
     for name, columns in sorted(snapshot.classes.items()):
-        booked = columns.booked_over(Period(now))
-        roots = snapshot.root[columns.rows].tolist()
+        roots = snapshot.root[columns.rows]
+        some = slice(None) if only is None else np.flatnonzero(roots == only)
         numbers = zip(
-            roots,
-            columns.capacity.tolist(),
-            columns.used.tolist(),
-            booked.tolist(),
+            roots[some].tolist(),
+            columns.capacity[some].tolist(),
+            columns.used[some].tolist(),
+            columns.booked_over(Period(now))[some].tolist(),
             strict=True,
         )
         for root, capacity, used, most in numbers:
@@ -186,8 +196,8 @@ def list_hosts(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[Hos
 
 def show_host(
     env: UseCaseEnvironment, caller: Caller, name: str, page: Page
-) -> tuple[HostStatus, tuple[Occupancy, ...]]:
-    """A host by name or UUID, with a page of its consumers, ordered by UUID.
+) -> tuple[HostStatus, HostView, tuple[Occupancy, ...]]:
+    """A host by name or UUID, what it has, and a page of its consumers, ordered by UUID.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -197,7 +207,11 @@ def show_host(
     store, snapshot = env.store, env.store.snapshot()
     row = host_named(snapshot, name)
     windows = windows_by_host(store, snapshot.taken_at)
-    return host_status(snapshot, row, windows), tuple(_occupancies(store, snapshot, row, page))
+    return (
+        host_status(snapshot, row, windows),
+        _host_view(snapshot, row, _fills(snapshot, row).get(row, {}), windows),
+        tuple(_occupancies(store, snapshot, row, page)),
+    )
 
 
 def windows_by_host(store: Store, now: Instant) -> Mapping[str, Sequence[CapacityWindow]]:
