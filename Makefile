@@ -192,8 +192,9 @@ bench-http: install $(SERVERS)  ## HTTP servers beside ours, ten minutes (ARGS="
 bench-fairness: install  ## one tenant's latency while another attacks, a quarter of an hour (ARGS="--attacks keys --rounds 1")
 	$(BIN)/python -m benchmarks.fairness $(or $(ARGS),--write)
 
-bench-web: install  ## what the web page asks of the service, five minutes (ARGS="--hosts 10000": half a minute)
+bench-web: install chromium  ## the web page: what it asks of the service, and in a browser, 20 minutes (ARGS="--hosts 10000": two)
 	$(BIN)/python -m benchmarks.web $(ARGS)
+	$(BIN)/python -m benchmarks.web_browser $(ARGS)
 
 bench-joint: install  ## joint decisions at the size of a cloud, an hour (ARGS="--cells 100x10000 --families mixed --instances 3": a minute)
 	$(BIN)/python -m benchmarks.joint $(or $(ARGS),--write)

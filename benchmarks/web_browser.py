@@ -37,6 +37,8 @@ from moorage.client import registry
 NOW = "2026-11-21T09:00:00Z"
 IN_A_RACK = 40
 VIEWERS = 50
+APART = 1.5
+"""Seconds between two answers that the page reads, at least: `lib/live.js`."""
 FLEET = """\
 fleet: bench
 topology:
@@ -68,10 +70,13 @@ FRAMES = """async () => {
   canvas.setPointerCapture = () => {};
   for (let round = 0; round < 120; round += 1) {
     const delta = (round % 60) < 30 ? -40 : 40;
-    time("zoom", new WheelEvent("wheel", {...at(400 + round, 250), deltaY: delta, cancelable: true}));
+    const turn = {...at(400 + round, 250), deltaY: delta, cancelable: true};
+    time("zoom", new WheelEvent("wheel", turn));
     if (round % 10) continue;
     canvas.dispatchEvent(new PointerEvent("pointerdown", at(400, 250)));
-    for (let move = 0; move < 20; move += 1) time("pan", new PointerEvent("pointermove", at(400 + move * 9, 250 + move * 4)));
+    for (let move = 0; move < 20; move += 1) {
+      time("pan", new PointerEvent("pointermove", at(400 + move * 9, 250 + move * 4)));
+    }
     canvas.dispatchEvent(new PointerEvent("pointerup", at(600, 330)));
     await new Promise(requestAnimationFrame);
   }
@@ -221,7 +226,7 @@ def viewers(endpoint: str, pid: int, name: str, seconds: int = 20) -> None:
     found: dict[int, list[float]] = {0: [], VIEWERS: []}
     number = 1000
     for _ in range(3):
-        for many in found:
+        for many, shares in found.items():
             stop = threading.Event()
             threads = [threading.Thread(target=view, args=(endpoint, stop)) for _ in range(many)]
             for one in threads:
@@ -232,7 +237,7 @@ def viewers(endpoint: str, pid: int, name: str, seconds: int = 20) -> None:
                 write(endpoint, number)
                 number += 1
                 time.sleep(1)
-            found[many].append((processor_seconds(pid) - before) / seconds)
+            shares.append((processor_seconds(pid) - before) / seconds)
             stop.set()
             for one in threads:
                 one.join()
@@ -254,10 +259,12 @@ def view(endpoint: str, stop: threading.Event) -> None:
 
     cursor, tag = "now", read("/v1/fleet/map")["map"]["tag"]
     while not stop.is_set():
-        found = read(f"/v1/events?after={cursor}&wait=2s&all_projects=true")
+        begun = time.monotonic()
+        found = read(f"/v1/events?after={cursor}&wait=5s&all_projects=true")
         cursor = found["cursor"]
         if found["events"]:
             tag = read(f"/v1/fleet/map?since={tag}")["map"]["tag"]
+        time.sleep(max(0.0, begun + APART - time.monotonic()))
 
 
 def calendar(browser: Browser, leases: int) -> None:
@@ -280,13 +287,13 @@ def calendar(browser: Browser, leases: int) -> None:
 def main() -> None:
     """Measure all, or a part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hosts", type=int, nargs="*", default=[10_000, 100_000])
+    parser.add_argument("--hosts", default="10000,100000", help="numbers with commas")
     parser.add_argument("--leases", type=int, default=5000)
     args = parser.parse_args()
     files()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        for hosts in args.hosts:
+        for hosts in map(int, args.hosts.split(",")):
             fleet(browser, hosts)
         if args.leases:
             calendar(browser, args.leases)

@@ -5,7 +5,8 @@ import {caller, session} from "./session.js";
 
 const API = document.documentElement.dataset.api;
 const WAIT = "20s";
-const SETTLE = 250;
+/** Milliseconds between two answers at least: many viewers of a busy ledger must cost it little. */
+const APART = 1500;
 
 /** Grows when something has happened. */
 export const tick = shared(0);
@@ -20,6 +21,7 @@ async function poll(own) {
   let cursor = "now";
   let pause = 1000;
   while (running === own) {
+    const begun = performance.now();
     try {
       const mine = caller();
       const query = new URLSearchParams({after: cursor, wait: WAIT, limit: "200"});
@@ -39,10 +41,10 @@ async function poll(own) {
       cursor = found.cursor;
       if (found.events.length) {
         news.set([...found.events].reverse().concat(news.get()).slice(0, 50));
-        setTimeout(() => tick.set(tick.get() + 1), SETTLE);
+        tick.set(tick.get() + 1);
       }
-      // A service that cannot wait answers at once; it is not to be asked without end.
-      if (!found.events.length) await sleep(500);
+      // A service where too many wait answers at once; it is not to be asked without end.
+      await sleep(Math.max(0, begun + APART - performance.now()) * (1 + Math.random() / 4));
     } catch {
       if (running !== own) return;
       online.set(false);

@@ -15,7 +15,7 @@ const NONE = 255;
 function question(query) {
   return {
     class: query.get("class"), at: query.get("at"), tree: query.get("tree"), level: query.get("level"),
-    flavor: query.get("flavor"), trait: query.getAll("trait"), ensemble: query.get("ensemble"),
+    flavor: query.get("flavor"), trait: query.get("trait"), ensemble: query.get("ensemble"),
   };
 }
 
@@ -180,7 +180,7 @@ function changed(old, map) {
 export default {
   path: "/fleet",
   title: "Fleet",
-  allowed: (session) => Boolean(session.rules?.["moorage:fleet:show"]),
+  allowed: (session) => Boolean(session.rules?.["moorage:fleet:map"]),
   command: ({query}) => {
     if (query.get("host")) return `moorage host show ${query.get("host")}`;
     return ["moorage fleet show", query.get("ensemble") && `# ensemble ${query.get("ensemble")}`].filter(Boolean).join("  ");

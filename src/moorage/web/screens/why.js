@@ -43,7 +43,7 @@ function Funnel({counts}) {
     ${rows.map(([reason, number]) => {
       const [kind, name] = [reason.split(":")[0], reason.slice(reason.indexOf(":") + 1)];
       const share = Number.parseInt(number, 10) / all;
-      return html`<li key=${reason}><span>${REASONS[kind] ?? kind}: ${kind === "capacity" && may("moorage:fleet:show") ? html`<${Link} to="/fleet" query=${{class: name}}>${name}<//>` : name}</span><${Bar} parts=${[{share: 1 - share, kind: "allocated", label: "left"}, {share, kind: "rejected", label: `${number} out`}]} label=${`${number} of ${counts.considered} out`} /><span>− ${number}</span></li>`;
+      return html`<li key=${reason}><span>${REASONS[kind] ?? kind}: ${kind === "capacity" && may("moorage:fleet:map") ? html`<${Link} to="/fleet" query=${{class: name}}>${name}<//>` : name}</span><${Bar} parts=${[{share: 1 - share, kind: "allocated", label: "left"}, {share, kind: "rejected", label: `${number} out`}]} label=${`${number} of ${counts.considered} out`} /><span>− ${number}</span></li>`;
     })}</ul><p class="soft">A host may be out for several reasons, and counts for each.</p>`;
 }
 
