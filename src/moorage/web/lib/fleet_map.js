@@ -67,34 +67,39 @@ function largest(column) {
   return found;
 }
 
-/** Marks of state, by shape as well as by colour, in a cell of the given size. */
+/** Marks of state, by shape as well as by colour, in a cell of the given size; as `moorage fleet show -f svg` has them. */
 function mark(context, flags, x, y, size, colours) {
-  context.lineWidth = Math.max(1, Math.min(3, size / 10));
-  if (flags & FLAG.away) {
-    context.strokeStyle = colours.soft;
+  context.lineWidth = Math.max(1, Math.min(2.5, size / 12));
+  if (flags & (FLAG.away | FLAG.down)) {
+    context.strokeStyle = flags & FLAG.away ? colours.soft : colours.bad;
     context.beginPath();
     for (let offset = 0.25; offset < 2; offset += 0.5) {
       context.moveTo(x + Math.max(0, offset - 1) * size, y + Math.min(1, offset) * size);
       context.lineTo(x + Math.min(1, offset) * size, y + Math.max(0, offset - 1) * size);
     }
     context.stroke();
-  }
-  // Whoever is away is down by that: one mark is enough.
-  if (flags & (FLAG.closed | FLAG.down) && !(flags & FLAG.away)) {
-    context.strokeStyle = flags & FLAG.down ? colours.bad : colours.text;
+  } else if (flags & FLAG.closed) {
+    context.strokeStyle = colours.text;
     context.beginPath();
-    context.moveTo(x + size * 0.2, y + size * 0.2);
-    context.lineTo(x + size * 0.8, y + size * 0.8);
-    if (flags & FLAG.down) {
-      context.moveTo(x + size * 0.8, y + size * 0.2);
-      context.lineTo(x + size * 0.2, y + size * 0.8);
-    }
+    context.moveTo(x, y);
+    context.lineTo(x + size, y + size);
+    context.moveTo(x + size, y);
+    context.lineTo(x, y + size);
     context.stroke();
   }
-  if (flags & (FLAG.over | FLAG.violation)) {
-    context.strokeStyle = flags & FLAG.over ? colours.mark : colours.bad;
+  if (flags & FLAG.over) {
+    context.strokeStyle = colours.mark;
     context.lineWidth = Math.max(1.5, Math.min(4, size / 7));
     context.strokeRect(x + context.lineWidth / 2, y + context.lineWidth / 2, size - context.lineWidth, size - context.lineWidth);
+  }
+  if (flags & FLAG.violation) {
+    const corner = Math.min(size * 0.5, 16);
+    context.fillStyle = colours.bad;
+    context.beginPath();
+    context.moveTo(x + size - corner, y);
+    context.lineTo(x + size, y);
+    context.lineTo(x + size, y + corner);
+    context.fill();
   }
 }
 

@@ -113,7 +113,7 @@ function Screen({route}) {
   return html`<${Filters} query=${query} map=${map} />
     <${State} of=${read}>${shown ? html`
       <p class="legend"><span>${count(matching, "host")}${matching === map.names.length ? "" : ` of ${map.names.length}`} at ${query.get("at") ? html`<${When} at=${query.get("at")} />` : "this moment"}${fits ? html`: <strong>${fits.reduce((sum, one) => sum + one, 0)} of ${query.get("flavor")} fit</strong>` : ""}</span>
-        <span><${Ramp} /> ${fits ? "fits few – many" : "empty – full"}</span><span>╲ closed</span><span>✕ down</span><span>▨ away</span><span>▢ over capacity or broken policy</span>
+        <span><${Ramp} /> ${fits ? "fits few – many" : "empty – full"}</span><span>✕ closed</span><span>▨ down or away</span><span>▢ over capacity</span><span>◥ broken policy</span>
         ${query.get("find") ? html`<button type="button" onClick=${() => ask({find: null})}>names with “${query.get("find")}” ✕</button>` : null}</p>
       <div class=${chosen ? "split" : ""}>${query.get("as") === "table"
         ? html`<${HostTable} map=${shown} onOpen=${open} />`
