@@ -337,7 +337,11 @@ def test_keys_of_a_file_are_changed_without_ending_sessions(
     assert another()("GET", "/v1/fleet").status == 401
 
 
-@pytest.mark.parametrize("text", ["", "\n", "short", "é" * 44, key()[:-4], f"{key()}\nx"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "short", "é" * 44, key()[:-4], f"{key()}\nx"],
+    ids=["empty", "blank", "short", "not ASCII", "cut", "a second line"],
+)
 def test_a_file_without_usable_keys_is_refused(
     browser: MakeBrowser, tmp_path: Path, text: str
 ) -> None:

@@ -59,6 +59,7 @@ _OF_SERVERS: Final = select(_s.ensemble_id).where(_s.server.in_(_SOME)).distinct
 _NAMED: Final = tables.ensembles.alias().c
 _REFERRING: Final = select(_e.id).where(
     _e.project_id.in_(select(_NAMED.project_id).where(_NAMED.id == bindparam("of"))),
+    text(tables.REFERS),
     _e.body.like(bindparam("named")),
 )
 _OF_DECISIONS: Final = select(_d.ensemble_id).where(_d.id.in_(_SOME)).distinct()

@@ -11,6 +11,7 @@ from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, HoldExpired, NameTaken, NotFound
 from moorage.domain.period import MINUTE
 from moorage.domain.quotas import QuotaName, too_much_held, too_much_held_by
+from moorage.domain.references import REFERENCE
 from moorage.domain.refusal_commands import to_place
 from moorage.domain.shares import ShareState
 from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write
@@ -186,13 +187,15 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         DuplicateName: one of its servers is a member of another ensemble.
     """
     ensemble = change.stored
+    body = batch.bodies.of(change)
     values = {
         "project_id": ensemble.project_id,
         "name": ensemble.name,
         "generation": ensemble.generation,
         "unjudged": True,
         "actor": batch.actor,
-        "body": batch.bodies.of(change),
+        "body": body,
+        "refers": f'"{REFERENCE}' in body,
     }
     write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
     if change.generation is None:

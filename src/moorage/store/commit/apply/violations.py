@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, delete, false, select, true, update
+from sqlalchemy import bindparam, delete, false, select, text, true, update
 
 from moorage.domain.errors import ConcurrentUpdate, NotFound
 from moorage.store.commit.apply.kinds import OF, Kind, write
@@ -29,7 +29,7 @@ _JUDGED: Final = (
 _PROJECT: Final = select(_e.project_id).where(_e.id == OF)
 _REFERRING: Final = (
     update(tables.ensembles)
-    .where(_e.project_id == OF, _e.body.like(bindparam("named")))
+    .where(_e.project_id == OF, text(tables.REFERS), _e.body.like(bindparam("named")))
     .values(unjudged=true())
 )
 _GONE: Final = delete(tables.violations).where(_v.ensemble_id == OF)

@@ -44,6 +44,7 @@ PLACE_TAKEN = "state IN ('held', 'claimed')"
 """Bookings that keep a place for a member without a server, for quotas. As a text, as above."""
 
 UNJUDGED = "unjudged = true"
+REFERS = "refers = true"
 """Ensembles whose compliance is to be judged. As a text, as above."""
 
 ledger = Table(
@@ -206,7 +207,9 @@ ensembles = Table(
     Column("unjudged", Boolean, nullable=False, server_default=true()),
     Column("actor", LONG, comment="who wrote it last; JSON"),
     Column("body", LONG, nullable=False),
+    Column("refers", Boolean, nullable=False, server_default=false(), comment="to others"),
     partial_index("unjudged", UNJUDGED),
+    partial_index("project_id", REFERS, "ix_ensembles_refers", "refers"),
 )
 
 violations = Table(
