@@ -296,7 +296,7 @@ def test_the_commands_write_files(sim: Any) -> None:
     assert "h9" in texts(parsed(svg.out))
     page = sim("fleet", "show", "-f", "html", "--resource", "MEMORY_MB", "--at", "+7d")
     assert "MEMORY_MB booked at 2026-11-28" in page.out
-    assert {row[2] for row in Page(page.out).rows[1:]} == {f"h{n}" for n in range(1, 10)}
+    assert {row[2] for row in Page(page.out).rows[1:]} >= {f"h{n}" for n in range(1, 10)}
     made = sim(
         *("lease", "create", "--name", "svg-week", "--flavor", "m1.small", "--count", "2"),
         *("--start", "2026-12-07T08:00Z", "--duration", "4d"),

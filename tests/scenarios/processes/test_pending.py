@@ -72,14 +72,16 @@ def asked(service: Served, name: str) -> list[requests.Response]:
         headers=ANN | {"Prefer": "wait=0"},
         timeout=120,
     )
-    return [] if answer.status_code == 503 else [answer]
+    # A planner that has just begun, on a busy machine, may not even come to a refusal in time.
+    undecided = answer.status_code == 409 and "ensemble.undecided" in answer.text
+    return [] if answer.status_code == 503 or undecided else [answer]
 
 
 def refused(service: Served, name: str) -> dict[str, Any]:
     """The explanation of a refusal for which the client does not wait."""
     (answer,) = service.eventually(lambda: asked(service, name))
     assert answer.status_code == 409, answer.text
-    assert answer.headers["Preference-Applied"] == "wait=0"
+    assert answer.headers.get("Preference-Applied") == "wait=0", answer.text
     found: dict[str, Any] = answer.json()["errors"][0]["explanation"]
     assert found["conflict"]
     assert (found["pending"], found["note"]) == (True, PENDING)
