@@ -40,7 +40,7 @@ from moorage.service_workers import (
     background_work,
     start_compliance,
     start_ledger_work,
-    start_nova_sync,
+    start_nova_following,
     start_service_work,
 )
 from moorage.settings import Effective, configure
@@ -311,7 +311,7 @@ def application(config: Mapping[str, Any]) -> Application:
         )
         follower = shadow.follower
     if first:
-        start_nova_sync(env, settings, failures, follower)
+        start_nova_following(env, settings, failures, follower)
     return made if own.traces is None else own.traces.app(made)
 
 

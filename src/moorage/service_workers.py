@@ -28,6 +28,8 @@ from moorage.usecases.waitlist.rounds import WaitlistWorker
 from moorage.workers import deliveries, effects, expiry
 from moorage.workers.ledger_work import LedgerWork
 from moorage.workers.loop import FailureLog, start_scan
+from moorage.workers.nova_notifications import NAME as NOTIFICATIONS
+from moorage.workers.nova_notifications import ServiceNotifications
 from moorage.workers.nova_sync import NovaLists, NovaSync
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 _EXPIRY_SECONDS: Final = 1.0
 _EFFECTS_SECONDS: Final = 1.0
 _COMPLIANCE_SECONDS: Final = 0.5
+_BUS_SECONDS: Final = 10.0
 _ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
 """The caller of what the service does by its settings."""
 
@@ -108,13 +111,30 @@ def start_service_work(
     _start_deliveries(env, settings, metrics, failures)
 
 
-def start_nova_sync(
+def start_nova_following(
     env: UseCaseEnvironment, settings: Settings, failures: FailureLog, follower: Follower | None
 ) -> None:
-    """Bring flavors and topology in step with Nova, in a shadow also groups, if settings say so."""
+    """Read Nova's lists every so often, in a shadow also groups, and what it notifies of."""
+    sync = _nova_sync(env, settings, failures, follower)
+    outward = settings.outward
+    if outward.nova_notifications:
+        from moorage.outward.nova_notifications import (  # noqa: PLC0415 - an extra, as above
+            NovaNotifications,
+        )
+
+        acting = env.by(actors.NOVA_NOTIFICATIONS)
+        heard = ServiceNotifications(acting, _ITSELF, failures, sync)
+        bus = NovaNotifications(outward.nova_notifications, outward.files, heard)
+        start_scan(bus.run_round, interval=_BUS_SECONDS, name=NOTIFICATIONS, failures=failures)
+
+
+def _nova_sync(
+    env: UseCaseEnvironment, settings: Settings, failures: FailureLog, follower: Follower | None
+) -> NovaSync | None:
+    """Start the rounds that read Nova's lists, if settings say so."""
     outward = settings.outward
     if outward.nova_sync is None:
-        return
+        return None
     from moorage.client import nova_source  # noqa: PLC0415 - an extra, only where it is used
     from moorage.outward.nova_reader import NovaReader  # noqa: PLC0415 - as above
 
@@ -133,6 +153,7 @@ def start_nova_sync(
         created, judged = follower.created, follower.judged
         following = NovaFollower(acting, _ITSELF, read, created, judged, outward.nova_sync)
         scan(following.run_round, name="nova groups")
+    return sync
 
 
 def _topology_rules(path: str) -> TopologyRules:

@@ -25,9 +25,11 @@ HOMES: Mapping[str, tuple[str, ...]] = {
         "http/cors.py",
         "http/keystone.py",
         "http/policy_file.py",
+        "outward/nova_notifications.py",
         "nova_filter/host_filter.py",  # in nova-scheduler's process
         "heat_plugin/options.py",  # in heat-engine's
     ),
+    "oslo_messaging": ("outward/nova_notifications.py",),
     "oslo_middleware": ("http/cors.py",),
     "oslo_upgradecheck": ("cli/admin_upgrade_checks.py",),
     "oslo_policy": ("http/policy_file.py",),

@@ -1,10 +1,13 @@
 """Who is told and who ends servers: what is named must be there, and secrets stay secret."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moorage.domain.errors import InvalidDescription
+from moorage.outward.nova_notifications import NovaNotifications
 from moorage.settings import BadSetting, configure, read
 
 NOVA = "[nova]\nauth_type = password\nauth_url = https://k.example/v3\npassword = pa$s%word\n"
@@ -68,3 +71,35 @@ def test_the_secret_of_the_webhook_is_in_a_file(tmp_path: Path, program: Path) -
 def test_what_cannot_be_is_refused(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadSetting, match=problem):
         configure(read(given, {}, ()))
+
+
+BUS = "rabbit://nova:pa$s@10.0.0.1:5672,nova:pa$s@10.0.0.2:5672/cell1"
+
+
+def test_the_bus_of_notifications_is_read_and_its_passwords_are_masked(tmp_path: Path) -> None:
+    """Its library reads its section in the file; other sections of libraries are not used."""
+    file = tmp_path / "moorage.conf"
+    file.write_text(
+        f"[DEFAULT]\nnova_notifications = {BUS}\n"
+        "[oslo_messaging_rabbit]\nssl = true\n[oslo_messaging_notifications]\ndriver = noop\n"
+    )
+    effective = read({}, {}, (str(file),))
+    outward = configure(effective).outward
+    assert (outward.nova_notifications, outward.files) == (BUS, (str(file),))
+    (ignored,) = effective.ignored
+    assert "oslo_messaging_notifications" in ignored
+    shown = ["\n".join(effective.lines()), *(one["value"] for one in effective.described())]
+    assert not any("pa$s" in one for one in shown)
+    with pytest.raises(BadSetting, match="must be a URL such as rabbit://") as caught:
+        read({"nova_notifications": BUS.replace("rabbit", "amqp")}, {}, ())
+    assert "pa$s" not in str(caught.value)
+
+
+def test_a_bus_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "oslo_messaging", None)
+    effective = read({"nova_notifications": BUS}, {}, ())
+    with pytest.raises(BadSetting, match=r"needs the extra moorage\[notifications\]") as caught:
+        configure(effective)
+    assert "pa$s" not in str(caught.value)
+    with pytest.raises(InvalidDescription, match=r"needs the extra moorage\[notifications\]"):
+        NovaNotifications(BUS, (), lambda *_: None)

@@ -21,8 +21,8 @@ class NovaHost:
     """Key -> its values in the aggregates that the host is in."""
     enabled: bool = True
     """Whether its compute service is there and takes new servers."""
-    up: bool = True
-    """Whether its compute service reports."""
+    up: bool | None = True
+    """Whether its compute service reports; None: nothing is said of it."""
     forced_down: bool = False
     """Whether Nova was told that the host is down."""
     uuid: str | None = None

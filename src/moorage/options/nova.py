@@ -23,6 +23,13 @@ def pci_alias(text: str) -> str:
     return text
 
 
+def bus(text: str) -> str:
+    """The URL of a message bus with queues for several listeners, or nothing."""
+    if text and not text.startswith("rabbit://"):
+        raise ValueError("must be a URL such as rabbit://USER:PASSWORD@HOST:5672/")
+    return text
+
+
 NOVA: Final = (
     Setting(
         "pci_alias",
@@ -70,6 +77,18 @@ NOVA: Final = (
         " nova` does it once. A shadow with a section [nova] does it every `shadow_refresh`, or as"
         " often as this says, and takes over Nova's server groups too.",
         show=show_interval,
+    ),
+    Setting(
+        "nova_notifications",
+        bus,
+        "",
+        "URL",
+        "The message bus to which Nova sends versioned notifications, as in its `transport_url`:"
+        " `rabbit://USER:PASSWORD@HOST:5672/`. Hosts whose compute service is disabled, enabled or"
+        " forced down are then known at once; `nova_sync` says the rest. A section"
+        " `[oslo_messaging_rabbit]` has the options of the connection. Needs the extra"
+        " moorage[notifications]. Empty: notifications are not read.",
+        secret=True,
     ),
     Setting(
         "topology_rules",

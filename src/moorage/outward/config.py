@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.period import DAY, HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from moorage.domain.period import Duration
 
@@ -38,6 +38,10 @@ class OutwardConfig:
     """The section [nova]: credentials for Keystone, as its other users write them."""
     nova_sync: Duration | None = None
     """How often flavors and topology are brought in step with Nova; None: never."""
+    nova_notifications: str = ""
+    """The URL of the message bus with Nova's notifications; empty: they are not read."""
+    files: Sequence[str] = ()
+    """Configuration files, in which the bus has sections of its own."""
     topology_rules: str | None = None
     """The file of rules that place hosts."""
     deliveries: int = 16

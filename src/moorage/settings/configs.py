@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -63,6 +64,9 @@ def outward(effective: Effective) -> OutwardConfig:
             raise BadSetting(name, source[name], f"nova needs a section [{NOVA}] in the file")
     if value["nova_sync"] is not None and not effective.nova:
         raise BadSetting("nova_sync", source["nova_sync"], f"it needs a section [{NOVA}]")
+    if value["nova_notifications"] and find_spec("oslo_messaging") is None:
+        problem = "it needs the extra moorage[notifications]"
+        raise BadSetting("nova_notifications", source["nova_notifications"], problem)
     rules = value["topology_rules"]
     if rules and not Path(rules).is_file():
         raise BadSetting("topology_rules", source["topology_rules"], f"{rules} is no file")
@@ -87,6 +91,8 @@ def outward(effective: Effective) -> OutwardConfig:
         attempts=value["outward_attempts"],
         nova=dict(effective.nova),
         nova_sync=value["nova_sync"] or _followed(effective),
+        nova_notifications=value["nova_notifications"],
+        files=tuple(effective.files),
         topology_rules=str(Path(rules).absolute()) if rules else None,
         deliveries=value["deliveries"],
         deliveries_per_project=value["deliveries_per_project"],

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from moorage.settings.config_files import FileValues
 
 ENVIRONMENT_PREFIX: Final = "MOORAGE_"
+_OF_BUS: Final = "section [oslo_messaging_rabbit] "
+"""How the sentence begins about a section that oslo.messaging reads, for `nova_notifications`."""
 
 
 def read(
@@ -51,6 +53,7 @@ def settle(
         sources[setting.name] = source
     values["database"] = values["database"] or f"sqlite:///{default_database()}"
     values["mount"] = _all_mounts(values["mount"], sources["mount"])
+    bus = bool(values["nova_notifications"])
     passed_on = {name: said.sections.get(name, {}) for name in (KEYSTONE, NOVA)}
     for name, section in passed_on.items():
         sources |= {f"{name}.{key}": said.sources[f"{name}.{key}"] for key in section}
@@ -60,7 +63,7 @@ def settle(
         passed_on[KEYSTONE],
         passed_on[NOVA],
         tuple(said.files),
-        tuple(said.ignored),
+        tuple(one for one in said.ignored if not (bus and one.startswith(_OF_BUS))),
     )
 
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import SECOND
 from moorage.usecases.ledger.host_states import sync_services
 from moorage.usecases.ledger.nova_sync import sync_flavors, sync_topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from moorage.domain.nova_hosts import NovaHost
     from moorage.domain.period import Duration
     from moorage.domain.topology_rules import TopologyRules
     from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ledger.host_states import ServiceChange
     from moorage.usecases.ledger.nova_sync import FlavorSync, TopologySync
     from moorage.usecases.ports import Caller
 
 _log = logging.getLogger(__name__)
+
+_SOON_SECONDS: Final = 10.0
+"""Least seconds from one round to the next, whatever Nova says meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,9 @@ class NovaSync:
     caller: Caller
     lists: NovaLists
     interval: Duration
+    running: bool = False
+    """Whether a round is under way: what it has read may be older than what Nova notifies of."""
+    _began: float = float("-inf")
     _next: float = 0.0
     _refused: frozenset[str] = field(default_factory=frozenset)
     """Refusals that were logged: they are again when they change."""
@@ -54,16 +61,26 @@ class NovaSync:
         began = self.env.stopwatch()
         if began < self._next:
             return False
-        self._next = began + self.interval / SECOND
+        self._began, self._next = began, began + self.interval / SECOND
+        self.running = True
+        try:
+            self._sync()
+        finally:
+            self.running = False
+        return False
+
+    def _sync(self) -> None:
         # Only administrators may list hosts. Others are shown the public flavors as if all.
         hosts = self.lists.hosts()
-        for one in sync_services(self.env, self.caller, hosts):
-            _log.info("host %s by Nova: %s -> %s", one.host, _word(one.before), _word(one.after))
+        log_services(sync_services(self.env, self.caller, hosts))
         self._log_flavors(sync_flavors(self.env, self.caller, self.lists.flavors()))
         if self.lists.rules is not None:
             rules = self.lists.rules()
             _log_topology(sync_topology(self.env, self.caller, rules, hosts))
-        return False
+
+    def hasten(self) -> None:
+        """Run the next round soon: Nova has said something that only its lists explain."""
+        self._next = min(self._next, self._began + _SOON_SECONDS)
 
     def _log_flavors(self, found: FlavorSync) -> None:
         if found.steps:
@@ -73,6 +90,12 @@ class NovaSync:
         for one in sorted(refused - self._refused):
             _log.warning("flavor of Nova refused: %s", one)
         self._refused = refused
+
+
+def log_services(changes: Iterable[ServiceChange]) -> None:
+    """Log hosts of which Nova says something else than before."""
+    for one in changes:
+        _log.info("host %s by Nova: %s -> %s", one.host, _word(one.before), _word(one.after))
 
 
 def _word(why: Sequence[str]) -> str:

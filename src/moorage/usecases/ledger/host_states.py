@@ -126,9 +126,9 @@ class ServiceChange:
 def sync_services(
     env: UseCaseEnvironment, caller: Caller, hosts: Sequence[NovaHost]
 ) -> tuple[ServiceChange, ...]:
-    """Write what Nova says of the compute services of its hypervisors, where that has changed.
+    """Write what Nova says of the compute services of hypervisors, where that has changed.
 
-    A host that Nova does not list stays as it was.
+    A host that is not among them stays as it was.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -143,8 +143,9 @@ def sync_services(
         if row is None:
             continue
         before = _record(snapshot, row).service
+        up = _was_up(before) if one.up is None else one.up
         report = _report(
-            enabled=one.enabled, up=one.up, forced_down=one.forced_down, now=snapshot.taken_at
+            enabled=one.enabled, up=up, forced_down=one.forced_down, now=snapshot.taken_at
         )
         if not _same(before, report):
             every.append(PutHostService(snapshot.uuids[row], report))
@@ -182,6 +183,14 @@ def _report(*, enabled: bool, up: bool, forced_down: bool, now: int) -> ServiceR
     """What is stored of a service; None: it serves."""
     found = ServiceReport(enabled, up, forced_down, now)
     return found if found.reasons else None
+
+
+def _was_up(before: ServiceReport | None) -> bool:
+    """Whether a service reported, as far as is known.
+
+    Nova lists a service that is forced down as down, so that says nothing of its reports.
+    """
+    return before is None or before.up or before.forced_down
 
 
 def _same(before: ServiceReport | None, report: ServiceReport | None) -> bool:
