@@ -167,6 +167,8 @@ def _nova(layout: Layout, name: str) -> Sections:
         "placement": account(layout, "nova") | {"connect_retries": "5", "status_code_retries": "5"},
         "neutron": account(layout, "nova"),
         "glance": account(layout, "nova"),
+        "notifications": {"notification_format": "versioned"},
+        "oslo_messaging_notifications": {"driver": "messagingv2"},
         "conductor": {"workers": "1"},
         "filter_scheduler": {
             "available_filters": FILTERS,
@@ -272,6 +274,7 @@ def moorage(layout: Layout) -> Path:
                 "ticket_flavors": "nova",
                 "build_retries": "2",
                 "subscription_targets": "any",
+                "nova_notifications": layout.broker,
                 # Nova asks without a limit where a server has a hint of a group.
                 "max_allocation_candidates": "1000",
             },

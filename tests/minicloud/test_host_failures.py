@@ -17,6 +17,8 @@ from tests.minicloud.cloud import Cloud
 from tests.minicloud.layout import ours
 from tests.minicloud.tenant import Operator, Tenant, eventually
 
+AT_ONCE = 2.0
+"""Seconds until a notification is recorded."""
 HA = {"name": "ha", "type": "survive", "members": ["web"], "level": "host", "keep": 1}
 
 
@@ -135,6 +137,40 @@ def test_a_disabled_service_is_told(watched: Watched, webhook: list[str]) -> Non
         nova.enable_service(service.id)
     eventually(watched.is_told("recovered"), "its tenant is told of the end")
     assert watched.compliance()[0] == 0
+
+
+def closings(operator: Operator, host: str) -> list[str]:
+    """Why a host is closed, as operators read it."""
+    url = operator.cloud.layout.url("moorage", f"/v1/hosts/{host}")
+    answer = operator.connection.session.get(url)
+    return [one["why"] for one in answer.json()["host"]["closed"]]
+
+
+def test_notifications_are_recorded_at_once(cloud: Cloud, operator: Operator) -> None:
+    """Without a sync. The log says by whom, as a compute that is up sets a trait, too."""
+    nova, host = operator.nova, cloud.layout.computes[-1]
+    service = next(iter(nova.services(binary="nova-compute", host=host)))
+    log = cloud.program("moorage").log
+    read = len(log.read_text())
+
+    def is_logged(change: str) -> Callable[[], bool]:
+        return lambda: f"host {host} by Nova: {change}" in log.read_text()[read:]
+
+    assert closings(operator, host) == []
+    nova.update_service_forced_down(service.id, forced=True)
+    try:
+        eventually(lambda: closings(operator, host) == ["forced down"], "forced down", AT_ONCE)
+    finally:
+        nova.update_service_forced_down(service.id, forced=False)
+    eventually(lambda: closings(operator, host) == [], "no longer forced down", AT_ONCE)
+    nova.disable_service(service.id, disabled_reason="new memory")
+    try:
+        eventually(is_logged("in service -> disabled"), "disabled", AT_ONCE)
+        assert "disabled" in closings(operator, host)
+    finally:
+        nova.enable_service(service.id)
+    eventually(is_logged("disabled -> in service"), "enabled", AT_ONCE)
+    eventually(lambda: closings(operator, host) == [], "its trait is gone")
 
 
 def test_a_service_that_is_forced_down_is_told(cloud: Cloud, watched: Watched) -> None:
