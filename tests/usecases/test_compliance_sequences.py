@@ -9,10 +9,13 @@ from uuid import UUID
 import pytest
 from tests.seeds import cases
 
+from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
 from moorage.domain.changes import (
     Changeset,
+    CreateProvider,
     DropCapacityWindow,
+    PutBookings,
     PutCapacityWindow,
     PutInventories,
     PutTopology,
@@ -22,7 +25,9 @@ from moorage.domain.changes import (
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.errors import MoorageError
 from moorage.domain.period import HOUR, MINUTE, Period
+from moorage.domain.providers import Inventory
 from moorage.domain.topology import Topology
+from moorage.engine.state.differences import differences
 from moorage.testing.service import OTHER, Service
 from moorage.usecases.compliance.judgement import judge
 from moorage.usecases.compliance.monitor import ComplianceMonitor
@@ -58,6 +63,7 @@ class World:
         self.ensembles: list[str] = []
         self.windows: list[str] = []
         self.strangers: list[Consumer] = []
+        self.kept: list[tuple[Consumer, Booking]] = []
         self.numbers = iter(range(1, 10_000))
         self.topology = service.store.snapshot().topology
 
@@ -92,7 +98,7 @@ class World:
         body = {
             "name": f"e{next(self.numbers)}",
             "members": [
-                {"name": name, "count": self.random.randint(1, 3), "resources": {"VCPU": 1}}
+                {"name": name, "count": self.random.randint(1, 3), "flavor": "m1.small"}
                 for name in ("a", "b")
             ],
             "policies": policies,
@@ -109,7 +115,8 @@ class World:
         path = f"/ensembles/{ensemble}"
         found = self.service.call("GET", path).json["ensemble"]["decision"]
         path = f"/decisions/{found['id']}/claims"
-        answer = self.service.call("POST", path, {"claim": {"member": member}})
+        body: dict[str, Any] = {"claim": {"member": member, "server": {"flavorRef": "m1.small"}}}
+        answer = self.service.call("POST", path, body)
         if answer.status_code == 201:
             body = {"claim": {"server_id": self.uuid(), "status": "active"}}
             self.service.call("PATCH", f"/claims/{answer.json['claim']['id']}", body)
@@ -129,7 +136,7 @@ class World:
             found = store.consumer(server)
             if found is not None:
                 where = {self.host(): {"VCPU": 1}}
-                self.commit(ReplaceAllocations(found[0], where, ANY_GENERATION))
+                self.commit(ReplaceAllocations(found[0], where, ANY_GENERATION, self.end()))
 
     def delete_server(self) -> None:
         store = self.service.store
@@ -140,8 +147,31 @@ class World:
 
     def stranger(self) -> None:
         owner = Consumer(self.uuid(), self.random.choice(["project-a", "p"]), "u")
-        self.commit(ReplaceAllocations(owner, {self.host(): {"VCPU": 1}}, None))
+        self.commit(ReplaceAllocations(owner, {self.host(): {"VCPU": 1}}, None, self.end()))
         self.strangers.append(owner)
+
+    def end(self) -> int | None:
+        """A declared end, at which nobody leaves: whoever stays is overrun."""
+        draw = self.random.choice([None, 3 * MINUTE, 20 * MINUTE])
+        return None if draw is None else self.service.clock.now() + draw
+
+    def reserve(self) -> None:
+        """A place is kept for a stranger, for a while that may begin later."""
+        owner, host = Consumer(self.uuid(), "p", "u"), self.host()
+        start = self.service.clock.now() + self.random.choice([0, 5 * MINUTE, 30 * MINUTE])
+        period = Period(start, start + self.random.choice([4 * MINUTE, HOUR]))
+        kept = Booking(owner.uuid, host, {"VCPU": 1}, period, BookingState.RESERVED)
+        self.commit(PutBookings(owner, (kept,)))
+        self.kept.append((owner, kept))
+
+    def postpone(self) -> None:
+        """A kept place is for another time."""
+        if not self.kept:
+            return
+        owner, kept = self.random.choice(self.kept)
+        start = self.service.clock.now() + self.random.choice([0, 5 * MINUTE, 3 * HOUR])
+        other = replace(kept, period=Period(start, start + HOUR))
+        self.commit(PutBookings(owner, (other,)))
 
     def own(self) -> None:
         """A stranger belongs to another project from now on."""
@@ -271,11 +301,13 @@ ACTS: tuple[tuple[int, Callable[[World], None]], ...] = (
     (2, World.delete_server),
     (5, World.stranger),
     (3, World.own),
+    (3, World.reserve),
+    (2, World.postpone),
     (12, World.trait),
     (3, World.inventory),
     (3, World.racks),
     (3, World.window),
-    (3, World.time),
+    (5, World.time),
     (3, World.policy),
     (2, World.strengthen),
     (2, World.leave),
@@ -314,6 +346,86 @@ def test_stored_violations_equal_a_full_evaluation(service: Service, seed: int) 
     assert world.missed == 0, "the sweep finds nothing"
 
 
+def alone(service: Service) -> tuple[World, ComplianceMonitor, str]:
+    """A server that prefers to be without other projects on its host, and ends in five minutes."""
+    world = World(service, 1)
+    policy = {"name": "alone", "type": "exclusive", "members": ["a"]}
+    body = {
+        "name": "one",
+        "members": [{"name": "a", "count": 1, "flavor": "m1.small"}],
+        "policies": [{**policy, "strength": {"preferred": 1}}],
+        "decide": {"hold": "PT1H"},
+    }
+    answer = service.call("POST", "/ensembles", {"ensemble": body})
+    world.ensembles.append(answer.json["ensemble"]["id"])
+    world.claim()
+    ensemble = service.store.ensemble(world.ensembles[0])
+    (place,) = locate_members(service.store.snapshot(), ensemble).places.values()
+    found = service.store.consumer(str(ensemble.members[0].server_id))
+    assert found is not None
+    until = service.clock.now() + 5 * MINUTE
+    where = {place.host: {"VCPU": 1}}
+    world.commit(ReplaceAllocations(found[0], where, ANY_GENERATION, until))
+    return world, world.monitors[0], place.host
+
+
+@pytest.mark.parametrize("minutes_later", [10, 60])
+def test_the_time_of_neighbours_is_noticed_as_it_passes(
+    service: Service, minutes_later: int
+) -> None:
+    """An overrun server meets whoever comes after its end; a kept place ends by itself."""
+    world, monitor, host = alone(service)
+    start = service.clock.now() + minutes_later * MINUTE
+    other = Consumer(world.uuid(), "p", "u")
+    kept = Booking(other.uuid, host, {"VCPU": 1}, Period(start, start + MINUTE))
+    kept = replace(kept, state=BookingState.RESERVED)
+    world.commit(PutBookings(other, (kept,)))
+    seen = []
+    for minutes in (0, 4, 2):
+        service.clock.pass_by(minutes * MINUTE)
+        while monitor.run_round() or not monitor.idle:
+            pass
+        seen.append([key for _, key in world.stored()])
+    assert seen == [[], [], ["policy alone"]]
+    service.clock.set(start + MINUTE)
+    while monitor.run_round() or not monitor.idle:
+        pass
+    assert world.stored() == {}
+
+
+def test_a_neighbour_with_another_period_is_noticed(service: Service) -> None:
+    world, monitor, host = alone(service)
+    start = service.clock.now() + HOUR
+    other = Consumer(world.uuid(), "p", "u")
+    kept = Booking(other.uuid, host, {"VCPU": 1}, Period(start), BookingState.RESERVED)
+    world.commit(PutBookings(other, (kept,)))
+    while monitor.run_round() or not monitor.idle:
+        pass
+    assert world.stored() == {}
+    sooner = replace(kept, period=Period(service.clock.now()))
+    world.commit(PutBookings(other, (sooner,)))
+    while monitor.run_round() or not monitor.idle:
+        pass
+    assert [key for _, key in world.stored()] == ["policy alone"]
+
+
+def test_a_neighbour_in_a_slice_is_noticed(service: Service) -> None:
+    """Who is on what a server on the host offers is on the host, too."""
+    world, monitor, host = alone(service)
+    carrier, slice_ = Consumer(world.uuid(), "project-a", "u"), Consumer(world.uuid(), "p", "u")
+    offer = world.uuid()
+    world.commit(ReplaceAllocations(carrier, {host: {"VCPU": 1}}, None))
+    world.commit(CreateProvider(offer, "offer", offered_by=carrier.uuid))
+    world.commit(PutInventories(offer, (Inventory("VCPU", 4),), 0))
+    while monitor.run_round() or not monitor.idle:
+        pass
+    assert world.stored() == {}
+    world.commit(ReplaceAllocations(slice_, {offer: {"VCPU": 1}}, None))
+    while monitor.run_round() or not monitor.idle:
+        pass
+    assert [key for _, key in world.stored()] == ["policy alone"]
+
+
 def test_of_other_projects_nothing_is_told(service: Service) -> None:
     world = World(service, 1)
     for _ in range(5):
@@ -325,8 +437,8 @@ def test_of_other_projects_nothing_is_told(service: Service) -> None:
     assert [one for one in events if one["type"].startswith(("policy.", "member."))] == []
 
 
-def test_places_are_found_at_all(service: Service) -> None:
-    """The worlds above would pass if nothing was ever placed."""
+def test_places_are_found_and_servers_move_at_all(service: Service) -> None:
+    """The worlds above would pass if nothing was ever placed, or if no server ever moved."""
     world = World(service, 3)
     for _ in range(5):
         world.create()
@@ -334,3 +446,10 @@ def test_places_are_found_at_all(service: Service) -> None:
     snapshot = service.store.snapshot()
     for ensemble in service.store.ensembles(project_id=None):
         assert len(locate_members(snapshot, ensemble).places) == len(ensemble.members)
+    for _ in range(20):
+        world.claim()
+    before = service.store.snapshot()
+    world.move()
+    after = service.store.snapshot()
+    moved = differences(before, after).consumers
+    assert [one for one in moved if service.store.compliance.ensembles_of({one}, set())]

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.period import Period
     from moorage.domain.placement import Occupant
     from moorage.engine.state.columns import ProviderState
     from moorage.engine.state.snapshot import Snapshot
@@ -19,7 +20,8 @@ class Differences:
     """The providers and consumers that differ between two snapshots."""
 
     rows: set[int] = field(default_factory=set)
-    """Rows, of either snapshot, where consumers have come, gone, or changed owner or tags."""
+    """Rows, of either snapshot, where consumers have come, gone, or changed owner, tags or
+    period."""
     consumers: set[str] = field(default_factory=set)
     """Consumers that have come to a provider or left one, or whose booking names another decision.
     """
@@ -36,7 +38,8 @@ def differences(old: Snapshot, new: Snapshot) -> Differences:
         if before is None or after is None or before.form != after.form:
             found.providers.add(row)
         moved = _bookers(before) ^ _bookers(after)
-        if moved or _occupants(before) != _occupants(after):
+        beside = _occupants(before) != _occupants(after) or _periods(before) != _periods(after)
+        if moved or beside:
             found.rows.add(row)
             found.consumers.update(consumer for consumer, _ in moved)
             found.decisions.update(decision for _, decision in moved if decision is not None)
@@ -69,3 +72,8 @@ def _occupants(state: ProviderState | None) -> set[Occupant]:
 def _bookers(state: ProviderState | None) -> set[tuple[str, str | None]]:
     bookings: tuple[Booking, ...] = () if state is None else state.bookings
     return {(one.consumer, one.decision) for one in bookings}
+
+
+def _periods(state: ProviderState | None) -> set[tuple[str, Period]]:
+    bookings: tuple[Booking, ...] = () if state is None else state.bookings
+    return {(one.consumer, one.period) for one in bookings}

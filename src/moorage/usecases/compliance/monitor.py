@@ -202,6 +202,7 @@ class ComplianceMonitor:
         if old is not None and snapshot.states is not old.states:
             self._note_changes(old, snapshot)
         if old is not None:
+            self._note_time(old, snapshot)
             self._note_hosts(old, snapshot, states)
         self._add(unjudged, _Trigger(CauseKind.ENSEMBLE, after))
         self._seen, self._states = snapshot, states
@@ -234,10 +235,7 @@ class ComplianceMonitor:
         self._add(moved, _Trigger(CauseKind.MOVED, old.revision))
         left = records.ensembles_of(consumers - placed.keys(), decisions - of) - moved
         self._add(left, _Trigger(CauseKind.REMOVED, old.revision))
-        for row in found.rows:
-            beside = {int(one.root[row]) for one in (old, new) if row < len(one.root)} | {row}
-            for one in beside & self._read.beside.keys():
-                self._add(list(self._read.beside[one]), _Trigger(CauseKind.NEIGHBOUR, old.revision))
+        self._note_beside(old, new, found.rows)
         if found.providers:
             there, decided = set[str](), set[str]()
             for snapshot in (old, new):
@@ -245,6 +243,31 @@ class ComplianceMonitor:
             self._add(records.ensembles_of(there, decided), _Trigger(CauseKind.HOST, old.revision))
             for other in self._read.fleet - self._due.keys():
                 self._later.setdefault(other, _Trigger(CauseKind.HOST, old.revision))
+
+    def _note_time(self, old: Snapshot, new: Snapshot) -> None:
+        """Note those who look at hosts where a booking has begun, ended or become overrun.
+
+        A member's own booking, whose period the judgement is for, is one of its host's.
+        """
+        before, now = old.next_change, new.taken_at
+        if now >= old.valid_until:
+            self._note_beside(old, new, np.flatnonzero(before <= now).tolist())
+        elif now < old.taken_at:  # The clock was set back.
+            size = min(len(before), len(new.next_change))
+            rows = np.flatnonzero(before[:size] != new.next_change[:size]).tolist()
+            self._note_beside(old, new, rows)
+
+    def _note_beside(self, old: Snapshot, new: Snapshot, rows: Iterable[int]) -> None:
+        """Note the ensembles whose policies look at who is on the hosts of these rows."""
+        for row in rows:
+            hosts = {row}
+            for one in (old, new):
+                if row < len(one.root):
+                    # What a server offers is looked at where the server is.
+                    hosts |= {int(one.root[row]), int(one.locations.hosts[row])}
+            for host in hosts & self._read.beside.keys():
+                beside = list(self._read.beside[host])
+                self._add(beside, _Trigger(CauseKind.NEIGHBOUR, old.revision))
 
     def _note_hosts(self, old: Snapshot, new: Snapshot, states: NDArray[np.int8]) -> None:
         """Note the ensembles of everyone on hosts that went out of service or came back."""
