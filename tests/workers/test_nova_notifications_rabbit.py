@@ -105,7 +105,8 @@ def test_a_broker_that_comes_late_and_goes_away(
         assert sorted(others.events) == sorted(heard.events), "each gets all"
         other.stop()
         other.wait()
-    broker.stop()
+    for one in (broker, Program(layout, "broker-names")):  # both are started again
+        one.stop()
     eventually(lambda: caplog.text.count("do not arrive") == 2)
     start_broker(layout)
     with closing(NovaSender(layout.broker)) as nova:
