@@ -1,12 +1,12 @@
 // The frame around all screens: login, navigation, project switch, time, copy as command, JSON.
 
-import {html, render, useEffect, useRef, useState} from "./lib/page.js";
+import {html, render, useEffect, useErrorBoundary, useRef, useState} from "./lib/page.js";
 import {useShared} from "./lib/follow.js";
 import {Link, ask, go, useRoute} from "./lib/route.js";
 import {caller, ended, load, login, logout, session} from "./lib/session.js";
-import {API, answers, forget} from "./lib/api.js";
+import {API, answers, call, forget, path} from "./lib/api.js";
 import {follow, online} from "./lib/live.js";
-import {DAY, When, clock, iso, now, readClock, said} from "./lib/time.js";
+import {DAY, When, clock, instant, iso, now, readClock, said} from "./lib/time.js";
 import {Dialog} from "./lib/parts.js";
 import {Login} from "./lib/login.js";
 import {SCREENS, screenOf} from "./screens/index.js";
@@ -20,7 +20,7 @@ function TimeSlider() {
   const span = SPANS[query.get("span")] ? query.get("span") : "7d";
   const at = query.get("at");
   const start = now();
-  const ahead = at ? Math.max(0, Date.parse(at) - start) : 0;
+  const ahead = at ? Math.max(0, (instant(at) ?? start) - start) : 0;
   const whole = SPANS[span] * DAY;
   const step = Math.max(10 * 60000, Math.round(whole / 336 / 600000) * 600000);
   const waiting = useRef(null);
@@ -74,10 +74,16 @@ function Search() {
     addEventListener("keydown", focus);
     return () => removeEventListener("keydown", focus);
   }, []);
-  const find = (event) => {
+  const find = async (event) => {
     event.preventDefault();
     const text = field.current.value.trim();
-    if (text) go(caller().operator ? "/fleet" : "/applications", caller().operator ? {find: text} : {name: text});
+    if (!text) return;
+    const {operator} = caller();
+    const named = await call("GET", path("/ensembles", {name: text, all_projects: operator ? "true" : null, limit: 2})).catch(() => null);
+    const found = named?.ensembles ?? [];
+    if (found.length === 1) go(`/applications/${found[0].id}`);
+    else if (found.length || !operator) go("/applications", {name: text});
+    else go("/fleet", {find: text});
   };
   return html`<form role="search" onSubmit=${find}><input ref=${field} type="search" aria-label=${caller().operator ? "Find a host or an ensemble" : "Find an ensemble"} placeholder=${caller().operator ? "host or ensemble  /" : "ensemble  /"} /></form>`;
 }
@@ -113,6 +119,19 @@ function Tools({screen, route}) {
     ${open ? html`<${Json} onClose=${() => show(false)} />` : null}</div>`;
 }
 
+/** A screen; what it cannot draw ends neither the frame nor the other screens. */
+function Drawn({screen, route, session: own}) {
+  const [failure, reset] = useErrorBoundary((error) => console.error(error));
+  useEffect(() => {
+    if (failure) reset();
+  }, [route.path, route.query]);
+  if (failure) {
+    return html`<div class="card" role="alert"><p class="problem">This screen cannot be drawn: ${failure.message}</p>
+      <p class="row"><button type="button" onClick=${() => go(route.path)}>Without its filters</button><button type="button" onClick=${() => location.reload()}>Reload the page</button></p></div>`;
+  }
+  return html`<${screen.Screen} route=${route} session=${own} />`;
+}
+
 function Frame() {
   const own = useShared(session);
   const route = useRoute();
@@ -124,7 +143,7 @@ function Frame() {
     document.title = screen ? `${screen.title} · Moorage` : "Moorage";
   }, [route.path]);
   useEffect(() => {
-    if (!screen && route.path === "/") go(allowed[0].path);
+    if (!screen && route.path === "/") go(allowed[0].path, {}, {replace: true});
   }, [route.path]);
   const embedded = route.query.get("embed") === "1";
   return html`
@@ -135,7 +154,7 @@ function Frame() {
       <nav aria-label="Screens"><ul>${allowed.filter((one) => one.listed !== false).map((one) => html`<li key=${one.path}><${Link} to=${one.path} aria-current=${screen === one || screen?.under === one.path ? "page" : undefined}>${one.title}<//></li>`)}</ul>
         <p class="soft">${own.simulation ? html`simulation<br />` : ""}Moorage ${own.version}</p></nav>`}
       <main id="main" tabindex="-1">${screen
-        ? html`<div class="head"><h1>${screen.title}</h1><${Tools} screen=${screen} route=${route} /></div><${screen.Screen} key=${screen.path} route=${route} session=${own.session} />`
+        ? html`<div class="head"><h1>${screen.title}</h1><${Tools} screen=${screen} route=${route} /></div><${Drawn} key=${screen.path} screen=${screen} route=${route} session=${own.session} />`
         : html`<h1>Not found</h1><p>There is no screen at <code>${route.path}</code> for ${own.session.roles.join(", ") || "this role"}.</p>`}</main>
     </div>`;
 }

@@ -55,11 +55,7 @@ export async function call(method, path, body, {signal} = {}) {
   }
   if (answer.ok) return found;
   const failure = new Failure(answer.status, found);
-  if (answer.status === 401) {
-    over(failure.code === "session.changed"
-      ? "Somebody else has logged in with this browser. Log in again to go on here."
-      : "The session has ended. Log in again.");
-  }
+  if (answer.status === 401) over(failure.code);
   throw failure;
 }
 
@@ -82,32 +78,62 @@ export function path(base, query = {}) {
 }
 
 /**
+ * One reading at a time. Asked again meanwhile, it reads once more afterwards: where much happens and answers take
+ * long, a reading that is given up for the next one would never come to an end. `read(signal)` does not reject.
+ */
+export function single(read) {
+  let control = null;
+  let again = false;
+  const start = () => {
+    again = control !== null;
+    if (again) return;
+    control = new AbortController();
+    read(control.signal).then(() => {
+      const more = again && !control.signal.aborted;
+      control = null;
+      if (more) start();
+    });
+  };
+  return {start, stop: () => control?.abort()};
+}
+
+/** Starts what the effects of a component hold in `reading` whenever something has happened in the ledger. */
+export function useAgain(reading, live = true) {
+  const moved = useShared(tick);
+  const seen = useRef(moved);
+  useEffect(() => {
+    if (live && moved !== seen.current) reading.current?.start();
+    seen.current = moved;
+  }, [moved]);
+}
+
+/**
  * Read a path, again whenever something has happened in the ledger. `{data, error, loading}`; while it is read again
  * the old answer stays. Without a path nothing is read. A new `round` reads again at once.
  */
 export function useData(where, {live = true, round = 0} = {}) {
   const [state, set] = useState({data: null, error: null, loading: Boolean(where), of: null});
-  const moved = useShared(tick);
-  const last = useRef(null);
+  const reading = useRef(null);
   useEffect(() => {
     if (!where) {
       set({data: null, error: null, loading: false, of: null});
       return undefined;
     }
-    const control = new AbortController();
-    const again = last.current === where;
-    last.current = where;
-    set((old) => ({...old, data: old.of === base(where) ? old.data : null, loading: !again || !old.data}));
-    call("GET", where, undefined, {signal: control.signal})
-      .then((data) => {
-        note(where, data);
-        set({data, error: null, loading: false, of: base(where)});
-      })
-      .catch((error) => {
-        if (error.name !== "AbortError") set((old) => ({...old, error, loading: false}));
-      });
-    return () => control.abort();
-  }, [where, live ? moved : 0, round]);
+    set((old) => ({...old, data: old.of === base(where) ? old.data : null, loading: true}));
+    const own = single((signal) => call("GET", where, undefined, {signal}).then((data) => {
+      note(where, data);
+      set({data, error: null, loading: false, of: base(where)});
+    }, (error) => {
+      if (error.name !== "AbortError") set((old) => ({...old, error, loading: false}));
+    }));
+    reading.current = own;
+    own.start();
+    return () => {
+      own.stop();
+      reading.current = null;
+    };
+  }, [where, round]);
+  useAgain(reading, live);
   return state;
 }
 

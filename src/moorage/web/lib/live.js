@@ -1,7 +1,7 @@
 // What happens in the ledger: one long poll of events per tab tells every open screen to read again.
 
 import {shared} from "./page.js";
-import {caller, session} from "./session.js";
+import {caller, over, session} from "./session.js";
 
 const API = document.documentElement.dataset.api;
 const WAIT = "20s";
@@ -29,7 +29,12 @@ async function poll(own) {
       const answer = await fetch(`${API}/events?${query}`, {
         headers: {"x-moorage-session": mine?.id ?? ""}, credentials: "same-origin",
       });
-      if (answer.status === 401 || answer.status === 403) return;
+      if (running !== own || answer.status === 403) return;
+      if (answer.status === 401) {
+        const found = await answer.json().catch(() => null);
+        if (running === own) over(found?.errors?.[0]?.code);
+        return;
+      }
       if (!answer.ok) throw new Error(String(answer.status));
       const found = await answer.json();
       if (running !== own) return;

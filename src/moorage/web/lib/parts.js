@@ -49,6 +49,9 @@ function compare(a, b) {
   return String(a).localeCompare(String(b), undefined, {numeric: true});
 }
 
+/** That a list goes on beyond what was read, as its links say. */
+export const Beyond = ({links, number, hint = "Filter to see others."}) => (links?.length ? html`<p class="soft">There are more than the ${number} that are shown. ${hint}</p>` : null);
+
 /** A dialog that takes the keyboard until it is closed. */
 export function Dialog({title, onClose, children, actions}) {
   const own = useRef(null);
@@ -65,7 +68,12 @@ export function Dialog({title, onClose, children, actions}) {
 /** A part at the side of a screen. */
 export function Drawer({title, onClose, children}) {
   const own = useRef(null);
-  useLayoutEffect(() => own.current.focus(), [title]);
+  useLayoutEffect(() => {
+    // Who came by the keyboard goes on where they were.
+    const before = document.activeElement;
+    own.current.focus();
+    return () => before?.isConnected && before.focus();
+  }, []);
   return html`<aside class="drawer" tabindex="-1" ref=${own} aria-label=${title} onKeyDown=${(event) => event.key === "Escape" && onClose()}>
     <header><h2>${title}</h2><button type="button" aria-label="Close" onClick=${onClose}>✕</button></header>${children}</aside>`;
 }

@@ -33,8 +33,8 @@ export function address(path, query = {}) {
 }
 
 /** Go to a screen. */
-export function go(path, query = {}) {
-  history.pushState(null, "", address(path, query));
+export function go(path, query = {}, {replace = false} = {}) {
+  history[replace ? "replaceState" : "pushState"](null, "", address(path, query));
   current.set(read());
 }
 

@@ -43,9 +43,11 @@ export async function logout(why = null) {
   session.set({...session.get(), session: null});
 }
 
-/** What was answered says that this tab's session is over. */
-export function over(why) {
-  ended.set(why);
+/** An answer with status 401 and this code says that this tab's session is over. */
+export function over(code) {
+  ended.set(code === "session.changed"
+    ? "Somebody else has logged in with this browser. Log in again to go on here."
+    : "The session has ended. Log in again.");
   session.set({...session.get(), session: null});
 }
 

@@ -28,13 +28,19 @@ export const HOUR = 3600000;
 
 const DATE = new Intl.DateTimeFormat(undefined, {weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit"});
 
+/** Milliseconds of an instant in text, such as one from the address; null where it is none. */
+export function instant(text) {
+  const found = text ? Date.parse(text) : NaN;
+  return Number.isNaN(found) ? null : found;
+}
+
 /** An instant for people. */
-export const said = (time) => (time === null || time === undefined ? "no end" : DATE.format(new Date(time)));
+export const said = (time) => (time === null || time === undefined ? "no end" : Number.isNaN(time) ? "no time" : DATE.format(new Date(time)));
 
 /** An instant in the viewer's zone; UTC where one points at it. */
 export function When({at, none = "no end"}) {
   if (!at) return html`<span class="soft">${none}</span>`;
-  return html`<time datetime=${at} title=${`${at} (UTC)`}>${said(at)}</time>`;
+  return html`<time datetime=${at} title=${`${at} (UTC)`}>${said(Date.parse(at))}</time>`;
 }
 
 /** A length in words: `2 d 4 h`, `40 min`. */
