@@ -13,32 +13,44 @@ const SPACES = [
   {most: Infinity, unit: 1, gap: 1, head: 2, name: 1},
 ];
 
+/** Widths that are tried, as shares of what the area alone would ask for. */
+const TRIED = [0.7, 0.78, 0.86, 0.94, 1, 1.06, 1.14, 1.22, 1.32, 1.45];
+
 /**
- * The layout of a map's blocks. `blocks`: `{name, parent, first, count}`, columns of equal length.
- * Returns `{width, height, unit, bands, blocks}` in cells, of `unit` texels each way; each block has `x, y, columns,
- * rows, first, count, index`.
+ * The layout of a map's blocks that is largest in a room `aspect` times as wide as high. `blocks`: `{name, parent,
+ * first, count}`, columns of equal length. Returns `{width, height, unit, bands, blocks}` in cells, of `unit` texels
+ * each way; each block has `x, y, columns, rows, first, count, index`. `room` is the height that a block's name has.
  */
 export function layout(blocks, parents, aspect = 1.6) {
   const total = blocks.count.reduce((sum, count) => sum + count, 0);
-  const {unit, gap: GAP, head: HEAD, name: NAME} = SPACES.find((one) => total <= one.most);
+  const spaces = SPACES.find((one) => total <= one.most);
   const groups = new Map();
   blocks.first.forEach((first, index) => {
     const parent = blocks.parent[index];
     if (!groups.has(parent)) groups.set(parent, []);
     groups.get(parent).push(index);
   });
-  const area = blocks.count.reduce((sum, count) => sum + (size(count).columns + GAP) * (size(count).rows + GAP + NAME), 0);
-  const width = Math.max(Math.ceil(Math.sqrt(area * aspect)), ...blocks.count.map((count) => size(count).columns + GAP), 6);
+  const sizes = blocks.count.map(size);
+  const area = sizes.reduce((sum, {columns, rows}) => sum + (columns + spaces.gap) * (rows + spaces.gap + spaces.name), 0);
+  const least = Math.max(...sizes.map(({columns}) => columns), 6);
+  const plans = TRIED.map((share) => flowed(blocks, parents, groups, sizes, Math.max(Math.ceil(Math.sqrt(area * aspect) * share), least), spaces));
+  const scale = (plan) => Math.min(aspect / plan.width, 1 / plan.height);
+  return plans.reduce((best, one) => (scale(one) > scale(best) ? one : best));
+}
+
+/** The blocks in shelves of at most this width. */
+function flowed(blocks, parents, groups, sizes, width, {unit, gap: GAP, head: HEAD, name: NAME}) {
   const placed = [];
   const bands = [];
   let y = 0;
+  let used = 6;
   for (const [parent, members] of groups) {
     const band = {name: parents.name[parent] ?? "", y, shelves: []};
     y += HEAD;
     let x = 0;
     let shelf = {y, height: 0, blocks: []};
     for (const index of members) {
-      const {columns, rows} = size(blocks.count[index]);
+      const {columns, rows} = sizes[index];
       if (x && x + columns > width) {
         band.shelves.push(shelf);
         y += shelf.height;
@@ -49,6 +61,7 @@ export function layout(blocks, parents, aspect = 1.6) {
       shelf.blocks.push(block);
       shelf.height = Math.max(shelf.height, rows + NAME + GAP);
       placed.push(block);
+      used = Math.max(used, x + columns);
       x += columns + GAP;
     }
     band.shelves.push(shelf);
@@ -57,7 +70,7 @@ export function layout(blocks, parents, aspect = 1.6) {
     bands.push(band);
     y += GAP;
   }
-  return {width, height: Math.max(y, 1), unit, head: HEAD, name: NAME, bands, blocks: placed};
+  return {width: used, height: Math.max(y, 1), unit, head: HEAD, name: NAME, room: NAME + GAP, bands, blocks: placed};
 }
 
 /** A block is about half as high as it is wide, as racks of a row are drawn. */
@@ -87,6 +100,22 @@ export function hit(plan, x, y) {
   const row = Math.floor(y - block.y);
   const index = row * block.columns + Math.floor(x - block.x);
   return {block, host: row >= 0 && index < block.count ? block.first + index : null};
+}
+
+/** The hosts whose cells' middles are between two corners, in cells. */
+export function between(plan, from, to) {
+  const [left, right] = [Math.min(from.x, to.x), Math.max(from.x, to.x)];
+  const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
+  const found = [];
+  for (const block of plan.blocks) {
+    if (block.x > right || block.x + block.columns < left || block.y > bottom || block.y + block.rows < top) continue;
+    for (let within = 0; within < block.count; within += 1) {
+      const x = block.x + (within % block.columns) + 0.5;
+      const y = block.y + Math.floor(within / block.columns) + 0.5;
+      if (x >= left && x <= right && y >= top && y <= bottom) found.push(block.first + within);
+    }
+  }
+  return found;
 }
 
 /** The cell of a host: `{x, y, block}`. */

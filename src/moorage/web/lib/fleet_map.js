@@ -2,7 +2,7 @@
 // stands in a cell is drawn only for the hosts that can be seen, once their cells are large enough.
 
 import {html, useEffect, useMemo, useRef, useState} from "./page.js";
-import {cellOf, hit, layout, step} from "./fleet_layout.js";
+import {between, cellOf, hit, layout, step} from "./fleet_layout.js";
 
 export const FLAG = {closed: 1, down: 2, away: 4, over: 8, violation: 16, filtered: 32, held: 64, exclusive: 128};
 const NONE = 255;
@@ -11,7 +11,11 @@ const NAMES = 58;
 const FRAMES = 3;
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+/** `#fff` or `#ffffff` as three numbers. */
+const rgb = (hex) => {
+  const digits = hex.length === 4 ? `#${[...hex.slice(1)].map((one) => one + one).join("")}` : hex;
+  return [1, 3, 5].map((at) => parseInt(digits.slice(at, at + 2), 16));
+};
 
 /** Colours of fills 0 to 100 %, between the two ends of one hue, and of what is special. */
 function palette() {
@@ -103,16 +107,18 @@ function mark(context, flags, x, y, size, colours) {
   }
 }
 
-/** Wide for high, of the room that the map has in the window. */
-const aspect = () => Math.max(0.6, Math.min(2.4, (innerWidth - 220) / (innerHeight * 0.68)));
+/** Wide for high, of the room that the map has in the window: below 760 px nothing is beside it. */
+const aspect = () => Math.max(0.5, Math.min(3, (innerWidth - (innerWidth > 760 ? 220 : 28)) / Math.min(innerHeight * 0.68, 736)));
 
 /**
  * The map. `map`: decoded columns `{blocks, parents, names, fill, flags, fits}`; `chosen`: index of a host or null;
- * `describe(host)`: the text under the pointer; `onOpen(host)`.
+ * `describe(host)`: the text under the pointer; `onOpen(host)`. `picked`: a set of hosts, to which a drag with the shift
+ * key adds, and in which the space bar puts the host under the cursor or takes it out: `onPick(hosts, add)`.
  */
-export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) {
+export function FleetMap({map, chosen, picked, describe, describeBlock, onOpen, onPick, label}) {
   const canvas = useRef(null);
   const view = useRef({scale: 0, x: 0, y: 0});
+  const drag = useRef(null);
   const [under, point] = useState(null);
   const [cursor, move] = useState(null);
   const [scheme, see] = useState(0);
@@ -159,21 +165,30 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
     for (const band of plan.bands) {
       if (top + band.end * scale < 0 || top + band.y * scale > high) continue;
       context.fillStyle = colours.text;
-      context.font = `600 ${Math.max(11, Math.min(16, scale * 1.4))}px system-ui`;
+      const size = Math.max(11, Math.min(16, scale * 1.4));
+      context.font = `600 ${size}px system-ui`;
       context.textBaseline = "bottom";
-      context.fillText(band.name, Math.max(4, left), top + (band.y + plan.head * 0.8) * scale + 2, wide - 8);
+      context.fillText(band.name, Math.max(4, left), top + band.y * scale + Math.max(size + 1, plan.head * 0.65 * scale + 2), wide - 8);
       if (scale < FRAMES) continue;
       for (const shelf of band.shelves) {
         if (top + (shelf.y + shelf.height) * scale < 0 || top + shelf.y * scale > high) continue;
         for (const block of shelf.blocks) drawBlock(context, block, wide, high);
       }
     }
-    for (const [host, colour] of [[cursor, colours.text], [chosen, colours.mark]]) {
+    for (const [host, colour] of [...[...picked].map((one) => [one, colours.strong]), [cursor, colours.text], [chosen, colours.mark]]) {
       const cell = host === null || host === undefined ? null : cellOf(plan, host);
       if (!cell) continue;
       context.strokeStyle = colour;
       context.lineWidth = 2.5;
       context.strokeRect(left + cell.x * scale - 1.5, top + cell.y * scale - 1.5, scale + 3, scale + 3);
+    }
+    const {from, to} = drag.current ?? {};
+    if (from) {
+      context.strokeStyle = colours.mark;
+      context.lineWidth = 1.5;
+      context.setLineDash([5, 4]);
+      context.strokeRect(from.x, from.y, to.x - from.x, to.y - from.y);
+      context.setLineDash([]);
     }
   };
 
@@ -184,9 +199,10 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
     context.strokeStyle = colours.line;
     context.lineWidth = 1;
     context.strokeRect(x - 1, y - 1, block.columns * scale + 2, block.rows * scale + 2);
-    if (scale >= 8 || block.columns * scale > 40) {
+    // Where names had no room of their own they would cover the hosts above.
+    if (plan.room * scale >= 11 && block.columns * scale > 16) {
       context.fillStyle = colours.soft;
-      context.font = `${Math.max(10, Math.min(13, scale * 0.8))}px system-ui`;
+      context.font = `${Math.max(10, Math.min(13, plan.room * scale - 3))}px system-ui`;
       context.textBaseline = "bottom";
       context.fillText(describeBlock(block, block.columns * scale), x, y - 2, block.columns * scale);
     }
@@ -239,12 +255,18 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
     own.addEventListener("wheel", wheel, {passive: false});
     return () => own.removeEventListener("wheel", wheel);
   });
-  const drag = useRef(null);
   const down = (event) => {
     canvas.current.setPointerCapture(event.pointerId);
-    drag.current = {x: event.clientX, y: event.clientY, moved: 0};
+    const {px, py} = at(event);
+    drag.current = event.shiftKey && onPick ? {from: {x: px, y: py}, to: {x: px, y: py}} : {x: event.clientX, y: event.clientY, moved: 0};
   };
   const over = (event) => {
+    if (drag.current?.from) {
+      const {px, py} = at(event);
+      drag.current.to = {x: px, y: py};
+      draw();
+      return;
+    }
     if (drag.current) {
       const [dx, dy] = [event.clientX - drag.current.x, event.clientY - drag.current.y];
       drag.current = {x: event.clientX, y: event.clientY, moved: drag.current.moved + Math.abs(dx) + Math.abs(dy)};
@@ -256,6 +278,15 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
     point(found && {px, py, found});
   };
   const up = (event) => {
+    const {from, to} = drag.current ?? {};
+    if (from) {
+      drag.current = null;
+      const {scale, x, y} = view.current;
+      const cell = (one) => ({x: (one.x - x) / scale, y: (one.y - y) / scale});
+      onPick(between(plan, cell(from), cell(to)).filter((host) => !(map.flags[host] & FLAG.filtered)), true);
+      draw();
+      return;
+    }
     const still = drag.current && drag.current.moved < 5;
     drag.current = null;
     const {found} = at(event);
@@ -266,6 +297,10 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
       event.preventDefault();
       move(step(plan, cursor, event.key, map.names.length));
     } else if (event.key === "Enter" && cursor !== null) onOpen(cursor);
+    else if (event.key === " " && onPick) {
+      event.preventDefault();
+      if (cursor !== null) onPick([cursor], !picked.has(cursor));
+    }
     else if (event.key === "+" || event.key === "-") zoom(event.key === "+" ? 1.4 : 1 / 1.4, canvas.current.clientWidth / 2, canvas.current.clientHeight / 2);
     else if (event.key === "0") {
       fit();
@@ -274,10 +309,10 @@ export function FleetMap({map, chosen, describe, describeBlock, onOpen, label}) 
   };
   const text = under && (under.found.host === null ? describeBlock(under.found.block, 1000) : describe(under.found.host));
   return html`<div class="map" data-extent=${extent}>
-    <canvas ref=${canvas} role="application" tabindex="0" aria-label=${`${label}. Arrow keys walk from host to host, Enter opens one, plus and minus zoom. The table has the same hosts.`}
+    <canvas ref=${canvas} role="application" tabindex="0" aria-label=${`${label}. Arrow keys walk from host to host, Enter opens one, plus and minus zoom.${onPick ? " The space bar selects one, dragging with the shift key several." : ""} The table has the same hosts.`}
       onPointerDown=${down} onPointerMove=${over} onPointerUp=${up} onPointerLeave=${() => point(null)} onKeyDown=${key} onDblClick=${(event) => { const {px, py} = at(event); zoom(2, px, py); }}></canvas>
     ${text ? html`<div class="hover" style=${{left: `${Math.min(under.px + 12, (canvas.current?.clientWidth ?? 300) - 200)}px`, top: `${under.py + 14}px`}}>${text}</div>` : null}
-    <p class="hidden" role="status">${cursor === null ? "" : describe(cursor)}</p></div>`;
+    <p class="hidden" role="status">${cursor === null ? "" : `${describe(cursor)}${picked.has(cursor) ? ", selected" : ""}`}</p></div>`;
 }
 
 /** The ramp of colours, for the legend. */

@@ -2,14 +2,15 @@
 
 import {html, useEffect, useMemo, useRef, useState} from "../lib/page.js";
 import {ask, go, Link} from "../lib/route.js";
-import {call, note, path, useData} from "../lib/api.js";
-import {useShared} from "../lib/follow.js";
-import {tick} from "../lib/live.js";
+import {call, note, path, single, useAgain, useData} from "../lib/api.js";
+import {may} from "../lib/session.js";
 import {When} from "../lib/time.js";
 import {Badge, Drawer, Field, State, Table, count} from "../lib/parts.js";
 import {FLAG, FleetMap, Ramp, bytes, words} from "../lib/fleet_map.js";
 
 const NONE = 255;
+/** Hosts of one absence that fit in an address. */
+const MOST_PICKED = 500;
 
 /** What is asked of the map, from the address. */
 function question(query) {
@@ -73,7 +74,7 @@ function HostCard({name, at, onClose}) {
   const host = found.data?.host;
   return html`<${Drawer} title=${name} onClose=${onClose}><${State} of=${found}>${host ? html`
     <p><${Badge} kind=${{open: "good", closed: "warn", down: "bad"}[host.state]}>${host.state}<//> ${Object.entries(host.domains).filter(([level]) => level !== "host").map(([level, domain]) => `${level} ${domain}`).join(", ")}</p>
-    ${host.closed.map((one) => html`<p>${one.why}${one.reason ? `: ${one.reason}` : ""} ${one.start ? html`from <${When} at=${one.start} />` : ""} ${one.end ? html`until <${When} at=${one.end} />` : ""}</p>`)}
+    ${host.closed.map((one) => html`<p>${one.why}${one.reason ? `: ${one.reason}` : ""}${one.user_id ? `, by ${one.user_id}` : ""} ${one.start ? html`from <${When} at=${one.start} />` : ""} ${one.end ? html`until <${When} at=${one.end} />` : ""}</p>`)}
     ${host.resources ? html`<${Table} label="Resources" id=${(row) => row[0]} rows=${Object.entries(host.resources)} columns=${[
       {name: "class", label: "Class", show: (row) => row[0], key: (row) => row[0]},
       {name: "capacity", label: "Has", number: true, show: (row) => row[1].capacity, key: (row) => row[1].capacity},
@@ -82,8 +83,8 @@ function HostCard({name, at, onClose}) {
     <h3>${count(host.consumers, "consumer")}${host.until ? html`, the last until <${When} at=${host.until} />` : ""}</h3>
     ${host.bookings.length ? html`<ul class="policies">${host.bookings.map((one) => html`<li key=${one.consumer + one.start}>
       ${one.ensemble ? html`<${Link} to=${`/applications/${one.ensemble}`}>${one.ensemble_name ?? one.ensemble.slice(0, 8)}<//> ${one.member ?? ""}` : html`<code>${one.consumer.slice(0, 8)}</code> <span class="soft">project ${one.project_id.slice(0, 12)}</span>`}
-      <br /><span class="soft">${one.state}, ${Object.entries(one.amounts).map(([name, amount]) => `${name} ${amount}`).join(", ")}; <${When} at=${one.start} /> – <${When} at=${one.end} /></span></li>`)}</ul>` : html`<p class="empty">Nobody is on it${at ? " now" : ""}.</p>`}
-    <p><button type="button" onClick=${() => go("/calendar", {rows: "host", away: name})}>Plan an absence…</button></p>` : null}<//><//>`;
+      ${one.lease ? html` <${Link} to="/calendar" query=${{lease: one.lease}}>lease<//>` : ""}<br /><span class="soft">${one.state}, ${Object.entries(one.amounts).map(([name, amount]) => `${name} ${amount}`).join(", ")}; <${When} at=${one.start} /> – <${When} at=${one.end} /></span></li>`)}</ul>` : html`<p class="empty">Nobody is on it${at ? " now" : ""}.</p>`}
+    ${may("moorage:capacity_windows:create") ? html`<p><button type="button" onClick=${() => go("/calendar", {rows: "host", away: name})}>Plan an absence…</button></p>` : null}` : null}<//><//>`;
 }
 
 function Screen({route}) {
@@ -109,15 +110,27 @@ function Screen({route}) {
     const number = fits ? `fits ${fits[block.index]}` : `${count(block.count, "host")}`;
     return wide > 110 ? `${block.name}  ${number}` : fits ? `${block.name} ${fits[block.index]}` : block.name;
   };
+  const [names, pick] = useState(new Set());
+  const picked = useMemo(() => new Set(map && names.size ? [...map.names.keys()].filter((host) => names.has(map.names[host])) : []), [map, names]);
+  const picks = (hosts, add) => {
+    const next = new Set(names);
+    for (const one of hosts) if (add) next.add(map.names[one]); else next.delete(map.names[one]);
+    pick(next);
+  };
+  const mayPlan = may("moorage:capacity_windows:create");
   const open = (host) => ask({host: map.names[host]}, {replace: false});
   return html`<${Filters} query=${query} map=${map} />
+    ${read.error && !map ? html`<p><button type="button" onClick=${() => go("/fleet")}>Without filters</button></p>` : null}
     <${State} of=${read}>${shown ? html`
-      <p class="legend"><span>${count(matching, "host")}${matching === map.names.length ? "" : ` of ${map.names.length}`} at ${query.get("at") ? html`<${When} at=${query.get("at")} />` : "this moment"}${fits ? html`: <strong>${fits.reduce((sum, one) => sum + one, 0)} of ${query.get("flavor")} fit</strong>` : ""}</span>
+      <p class="legend"><span>${count(matching, "host")}${matching === map.names.length ? "" : ` of ${map.names.length}`} at ${query.get("at") ? html`<${When} at=${query.get("at")} />` : "this moment"}${fits ? html`: <strong>${fits.reduce((sum, one) => sum + one, 0)} of ${query.get("flavor")} fit</strong>, to stay without end` : ""}</span>
         <span><${Ramp} /> ${fits ? "fits few – many" : "empty – full"}</span><span>✕ closed</span><span>▨ down or away</span><span>▢ over capacity</span><span>◥ broken policy</span>
         ${query.get("find") ? html`<button type="button" onClick=${() => ask({find: null})}>names with “${query.get("find")}” ✕</button>` : null}</p>
+      <div role="status">${names.size ? html`<p class="row"><span>${count(names.size, "host")} selected${names.size > MOST_PICKED ? `, at most ${MOST_PICKED} at once` : ""}</span>
+        <button type="button" disabled=${names.size > MOST_PICKED} onClick=${() => go("/calendar", {rows: "host", away: [...names].join(" ")})}>Plan an absence…</button>
+        <button type="button" onClick=${() => pick(new Set())}>Select none</button></p>` : null}</div>
       <div class=${chosen ? "split" : ""}>${query.get("as") === "table"
         ? html`<${HostTable} map=${shown} onOpen=${open} />`
-        : html`<${FleetMap} map=${shown} chosen=${index} describe=${describe} describeBlock=${describeBlock} onOpen=${open} label=${`Map of ${map.names.length} hosts`} />`}
+        : html`<${FleetMap} map=${shown} chosen=${index} picked=${picked} onPick=${mayPlan ? picks : null} describe=${describe} describeBlock=${describeBlock} onOpen=${open} label=${`Map of ${map.names.length} hosts`} />`}
         ${chosen ? html`<${HostCard} name=${chosen} at=${query.get("at")} onClose=${() => ask({host: null})} />` : null}</div>` : null}<//>`;
 }
 
@@ -142,23 +155,28 @@ function HostTable({map, onOpen}) {
 
 /** The map's columns; what has changed since is asked for, and answered whole where the layout has changed. */
 function useMap(where) {
-  const moved = useShared(tick);
   const [state, set] = useState({data: null, error: null});
-  const kept = useRef({where: null, map: null});
+  const reading = useRef(null);
   useEffect(() => {
-    const control = new AbortController();
-    const old = kept.current.where === where ? kept.current.map : null;
-    const asked = old ? `${where}${where.includes("?") ? "&" : "?"}since=${encodeURIComponent(old.tag)}` : where;
-    call("GET", asked, undefined, {signal: control.signal}).then((found) => {
-      const next = found.map.changed ? changed(old, found.map) : decoded(found.map);
-      if (!found.map.changed) note(where, found);
-      kept.current = {where, map: next};
-      set({data: next, error: null});
-    }, (error) => {
-      if (error.name !== "AbortError") set((before) => ({...before, error}));
+    let old = null;
+    const own = single((signal) => {
+      const asked = old ? `${where}${where.includes("?") ? "&" : "?"}since=${encodeURIComponent(old.tag)}` : where;
+      return call("GET", asked, undefined, {signal}).then((found) => {
+        old = found.map.changed ? changed(old, found.map) : decoded(found.map);
+        if (!found.map.changed) note(where, found);
+        set({data: old, error: null});
+      }, (error) => {
+        if (error.name !== "AbortError") set((before) => ({...before, error}));
+      });
     });
-    return () => control.abort();
-  }, [where, moved]);
+    reading.current = own;
+    own.start();
+    return () => {
+      own.stop();
+      reading.current = null;
+    };
+  }, [where]);
+  useAgain(reading);
   return state;
 }
 
