@@ -9,6 +9,14 @@ from tests.web.chromium.conftest import SHOP, Sim, Tab, simulation
 
 pytestmark = pytest.mark.process
 REFUSED = r"status of 409"
+SLOW = """const real = fetch;
+window.fetch = async (where, ...rest) => {
+  if (String(where).includes("/v1/waitlist")) await new Promise((done) => setTimeout(done, 4000));
+  return real(where, ...rest);
+};"""
+"""Answers for one screen take longer than the time between two events of the ledger."""
+CLOSED = ("host", "close", "h9", "--reason", "a fan")
+OPENED = ("host", "open", "h9")
 LAYOUT = Path(__file__).with_name("fleet_layout_check.js")
 """Of 60 random fleets, the hosts that are not found where they are drawn."""
 
@@ -16,6 +24,12 @@ LAYOUT = Path(__file__).with_name("fleet_layout_check.js")
 @pytest.fixture(scope="module")
 def home(state: Path) -> Sim:
     return simulation(state, "journeys")
+
+
+def succeed(home: Sim, *words: str) -> None:
+    """Run a command that must succeed, such as the removal of what a test has made."""
+    done = home.cli(*words)
+    assert done.status == 0, done
 
 
 def placed(tab: Tab, text: str) -> None:
@@ -78,7 +92,7 @@ def test_a_lease_is_dragged_to_a_later_end(home: Sim, open_tab: Callable[..., Ta
     tab.page.get_by_role("button", name="Change it").click()
     tab.page.get_by_role("dialog").wait_for(state="detached")
     assert home.cli.body("lease", "show", lease["id"])["lease"]["end"] == "2026-11-24T12:00:00Z"
-    home.cli("lease", "delete", lease["id"], "--yes")
+    succeed(home, "lease", "cancel", lease["id"])
 
 
 def test_an_absence_is_tried_and_planned(home: Sim, open_tab: Callable[..., Tab]) -> None:
@@ -100,7 +114,64 @@ def test_an_absence_is_tried_and_planned(home: Sim, open_tab: Callable[..., Tab]
     tab.go("/fleet?at=2026-11-22T12:00:00Z&as=table&state=away")
     tab.page.get_by_role("row", name="h6").wait_for()
     assert tab.page.get_by_role("row").count() == 2
-    home.cli("capacity", "window", "delete", window["id"], "--yes")
+    succeed(home, "capacity", "window", "delete", window["id"])
+
+
+def test_several_hosts_are_selected_and_their_absence_is_deleted(
+    home: Sim, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab(home)
+    tab.go("/fleet")
+    canvas = tab.page.locator(".map canvas")
+    canvas.focus()
+    for key in ("Home", " ", "ArrowRight", " "):
+        tab.page.keyboard.press(key)
+    tab.page.get_by_text("2 hosts selected").wait_for()
+    tab.page.keyboard.press(" ")
+    tab.page.get_by_text("1 host selected").wait_for()
+    box = canvas.bounding_box()
+    tab.page.keyboard.down("Shift")
+    tab.page.mouse.move(box["x"] + 2, box["y"] + 2)
+    tab.page.mouse.down()
+    tab.page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] - 2, steps=3)
+    tab.page.mouse.up()
+    tab.page.keyboard.up("Shift")
+    tab.page.get_by_text("9 hosts selected").wait_for()
+    tab.page.get_by_role("button", name="Select none").click()
+    canvas.focus()
+    for key in ("Home", " ", "ArrowRight", " "):
+        tab.page.keyboard.press(key)
+    tab.page.get_by_role("button", name="Plan an absence…").click()
+    dialog = tab.page.get_by_role("dialog")
+    assert dialog.get_by_label("Hosts").input_value() == "h1 h2"
+    dialog.get_by_label("Reason").fill("firmware")
+    dialog.get_by_role("button", name="Try").click()
+    dialog.get_by_text("Nobody is booked there then").wait_for()
+    dialog.get_by_role("button", name="Plan it").click()
+    dialog.wait_for(state="detached")
+    tab.page.get_by_text("As a table").click()
+    tab.page.get_by_role("button", name="firmware").first.click()
+    drawer = tab.page.get_by_role("complementary", name="firmware")
+    drawer.get_by_role("button", name="Delete the absence…").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Delete the absence").click()
+    drawer.wait_for(state="detached")
+    assert home.cli.body("capacity", "window", "list")["windows"] == []
+
+
+def test_an_offer_is_accepted_in_the_calendar(home: Sim, open_tab: Callable[..., Tab]) -> None:
+    made = home.cli.body(
+        "offer", "create", "--flavor", "m1.small", "--name", "offered",
+        "--earliest", "2026-11-23T00:00Z", "--latest-end", "2026-11-26T00:00Z", "--duration", "1d",
+    )["offers"][0]  # fmt: skip
+    tab = open_tab(home)
+    tab.go("/calendar?from=2026-11-21T00:00:00Z")
+    tab.page.get_by_text("As a table").click()
+    tab.page.get_by_role("button", name="offered").click()
+    tab.page.get_by_role("button", name="Accept the offer…").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Accept the offer").click()
+    tab.page.get_by_role("complementary", name="Lease").wait_for()
+    assert home.cli.body("lease", "show", made["id"])["lease"]["status"] == "pending"
+    succeed(home, "lease", "cancel", made["id"])
 
 
 def test_a_host_is_reached_by_keys_alone(home: Sim, open_tab: Callable[..., Tab]) -> None:
@@ -128,7 +199,7 @@ def test_the_frame_offers_the_command_and_what_was_read(
     for path, command in {
         "/fleet": "moorage fleet show",
         "/fleet?host=h1": "moorage host show h1",
-        "/applications": "moorage ensemble list",
+        "/applications": "moorage ensemble list --all-projects",
         "/violations": "moorage violation list --all-projects",
         "/waiting": "moorage waitlist list --all-projects",
         "/refusals": "moorage explanation list --all-projects",
@@ -149,14 +220,31 @@ def test_events_of_others_are_seen_without_a_reload(
     home: Sim, open_tab: Callable[..., Tab]
 ) -> None:
     tab = open_tab(home)
-    tab.go("/applications?all=1&name=live")
-    tab.page.get_by_text("Nothing is described yet").wait_for()
+    tab.go("/applications?name=live")
+    tab.page.get_by_text("No application is called").wait_for()
     file = Path(home.cli.environment["XDG_STATE_HOME"]) / "live.yaml"
     file.write_text(SHOP.format(name="live"), encoding="utf-8")
     assert home.cli("ensemble", "create", "-f", str(file)).status == 0
     tab.page.get_by_role("link", name="live").wait_for()
     home.cli("ensemble", "delete", "live", "--yes")
-    tab.page.get_by_text("Nothing is described yet").wait_for()
+    tab.page.get_by_text("No application is called").wait_for()
+
+
+def test_a_slow_answer_comes_although_much_happens_meanwhile(
+    home: Sim, open_tab: Callable[..., Tab]
+) -> None:
+    tab = open_tab(home)
+    tab.page.add_init_script(SLOW)
+    tab.go("/waiting")
+    shown = tab.page.get_by_text("Nothing waits.")
+    for round_ in range(14):
+        succeed(home, *(OPENED if round_ % 2 else CLOSED))
+        tab.page.wait_for_timeout(700)
+        if shown.is_visible():
+            break
+    else:
+        pytest.fail("the screen is read again before it was ever shown")
+    home.cli(*OPENED)
 
 
 def test_names_and_reasons_are_shown_as_text(home: Sim, open_tab: Callable[..., Tab]) -> None:

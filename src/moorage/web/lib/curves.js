@@ -2,7 +2,7 @@
 
 import {html, useEffect, useRef, useState} from "./page.js";
 import Plot from "../vendor/uplot.js";
-import {LABELS} from "./gantt.js";
+import {LABELS, ticks} from "./gantt.js";
 
 const PARTS = [["allocated", "--strong"], ["reserved", "--held"], ["away", "--away"], ["available", "--free"]];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -33,7 +33,11 @@ export function Curves({points, from, to, name}) {
       width: own.clientWidth, height: 170, padding: [8, 0, 0, 0],
       legend: {show: false}, cursor: {drag: {x: false, y: false}, points: {show: false}},
       scales: {x: {range: () => [from / 1000, to / 1000]}, y: {range: (_, low, high) => [0, Math.max(1, high)]}},
-      axes: [{stroke: text, grid, ticks: grid, size: 26}, {stroke: text, grid, ticks: grid, size: LABELS}],
+      axes: [{
+        stroke: text, grid, ticks: grid, size: 26,
+        splits: () => ticks(from, to, own.clientWidth - LABELS).map((one) => one.at / 1000),
+        values: () => ticks(from, to, own.clientWidth - LABELS).map((one) => one.text),
+      }, {stroke: text, grid, ticks: grid, size: LABELS}],
       series: [{}, ...PARTS.map(([part, colour]) => ({label: part, stroke: css(colour), fill: css(colour), paths: Plot.paths.stepped({align: 1}), points: {show: false}}))].map((one, index, all) => (index ? all[all.length - index] : one)),
     }, reversed(stacked(points, to)), own);
     const watch = new ResizeObserver(() => plot.setSize({width: own.clientWidth, height: 170}));

@@ -25,14 +25,15 @@ export function rowsOf({rows, bars}) {
   return {rows: found, height: top};
 }
 
-/** Instants at which the axis has a line, and what it says there. */
-export function ticks(from, to) {
-  const step = [HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY].find((one) => (to - from) / one <= 12) ?? 90 * DAY;
+/** Instants at which an axis of this many pixels has a line, and what it says there. */
+export function ticks(from, to, wide) {
+  const most = Math.max(2, Math.min(14, Math.floor(wide / 76)));
+  const step = [HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY].find((one) => (to - from) / one <= most) ?? 90 * DAY;
   const zone = new Date(from).getTimezoneOffset() * 60000;
   const found = [];
   for (let at = Math.ceil((from - zone) / step) * step + zone; at < to; at += step) {
     const date = new Date(at);
-    found.push({at, text: step < DAY ? date.toLocaleTimeString(undefined, {hour: "2-digit", minute: "2-digit"}) : date.toLocaleDateString(undefined, {day: "numeric", month: "short"})});
+    found.push({at, text: step < DAY ? date.toLocaleTimeString(undefined, {hour: "2-digit", minute: "2-digit"}) : date.toLocaleDateString(undefined, {weekday: "short", day: "numeric", month: "short"})});
   }
   return found;
 }
@@ -69,7 +70,7 @@ export function Gantt({timeline, from, to, mark, chosen, editable, onTry, onDrop
     const colours = {lease: css("--strong"), offer: css("--held"), waiting: css("--soft"), absence: css("--away"), line: css("--line"), text: css("--text"), on: css("--on-strong"), mark: css("--mark"), good: css("--good"), bad: css("--bad")};
     const scrolled = scroller.current.scrollTop;
     context.strokeStyle = colours.line;
-    for (const {at} of ticks(from, to)) line(context, x(at), height);
+    for (const {at} of ticks(from, to, width)) line(context, x(at), height);
     for (const row of plan.rows) {
       const top = row.top - scrolled;
       if (top > height) break;
@@ -208,7 +209,7 @@ export function Gantt({timeline, from, to, mark, chosen, editable, onTry, onDrop
   const shown = held && held.open === undefined ? held.index : under?.index ?? null;
   const visible = Math.min(plan.height, 420);
   return html`<div class="gantt" role="group" aria-label=${label}>
-    <div class="axis" style=${{marginLeft: `${LABELS}px`}} aria-hidden="true">${ticks(from, to).map((one) => html`<span key=${one.at} style=${{left: `${(100 * (one.at - from)) / (to - from)}%`}}>${one.text}</span>`)}</div>
+    <div class="axis" style=${{marginLeft: `${LABELS}px`}} aria-hidden="true">${ticks(from, to, wide()).map((one) => html`<span key=${one.at} style=${{left: `${(100 * (one.at - from)) / (to - from)}%`}}>${one.text}</span>`)}</div>
     <div class="scroll" ref=${scroller} style=${{height: `${visible}px`}} tabindex="0" role="region" aria-label="Rows; the table below has the same bars" onScroll=${() => redraw((old) => old + 1)}>
       <div style=${{height: `${plan.height}px`}}>
         <div class="stick" style=${{height: `${visible}px`}}>

@@ -5,6 +5,7 @@ import {Link, ask} from "../lib/route.js";
 import {call, path, useData} from "../lib/api.js";
 import {When} from "../lib/time.js";
 import {Badge, Problem, State, Table, count} from "../lib/parts.js";
+import {may} from "../lib/session.js";
 import {Status} from "./applications.js";
 import {listed} from "./violations.js";
 
@@ -117,10 +118,10 @@ function Actions({ensemble, decision}) {
   };
   const id = encodeURIComponent(ensemble.id);
   return html`<p class="row">${!decision || ["expired", "released"].includes(decision.status)
-    ? html`<button type="button" onClick=${() => act("POST", "/decisions", {decision: {ensemble_id: ensemble.id}}, "placed and held")}>Place it now</button>` : null}
-    ${decision?.status === "held" ? html`<button type="button" onClick=${() => act("POST", `/decisions/${decision.id}/confirm`, undefined, "confirmed: what was claimed stays, the rest is free")}>Confirm</button>
-      <button type="button" onClick=${() => act("DELETE", `/decisions/${decision.id}`, undefined, "released")}>Release the places</button>` : null}
-    ${decision?.lease_id ? null : html`<button type="button" onClick=${() => confirm(`Delete the description of ${ensemble.name}? Its servers stay.`) && act("DELETE", `/ensembles/${id}`, undefined, "deleted; its servers stay")}>Delete…</button>`}
+    ? !may("moorage:decisions:create") ? null : html`<button type="button" onClick=${() => act("POST", "/decisions", {decision: {ensemble_id: ensemble.id}}, "placed and held")}>Place it now</button>` : null}
+    ${decision?.status === "held" && !decision.lease_id && may("moorage:decisions:confirm") ? html`<button type="button" onClick=${() => act("POST", `/decisions/${decision.id}/confirm`, undefined, "confirmed: what was claimed stays, the rest is free")}>Confirm</button>` : null}
+    ${decision?.status === "held" && !decision.lease_id && may("moorage:decisions:release") ? html`<button type="button" onClick=${() => act("DELETE", `/decisions/${decision.id}`, undefined, "released")}>Release the places</button>` : null}
+    ${decision?.lease_id || !may("moorage:ensembles:delete") ? null : html`<button type="button" onClick=${() => confirm(`Delete the description of ${ensemble.name}? Its servers stay.`) && act("DELETE", `/ensembles/${id}`, undefined, "deleted; its servers stay")}>Delete…</button>`}
     <span role="status">${done ?? ""}</span><${Problem} error=${problem} />
     ${problem?.body?.explanation ? html`<${Link} to=${`/why/${problem.body.explanation.id}`}>Why not?<//>` : null}</p>`;
 }
@@ -143,6 +144,7 @@ function Screen({route: {path: where, query}}) {
       <span class="soft"> ${ensemble.members.map((one) => `${one.count} ${one.name}${one.flavor ? ` (${one.flavor})` : ""}`).join(", ")}; created <${When} at=${ensemble.created_at} /></span></p>
     <${Actions} ensemble=${ensemble} decision=${ensemble.decision} />
     ${judged?.out_of_service.length ? html`<p>${judged.out_of_service.map((one) => html`<${Badge} kind="bad" key=${one.member}>${one.member} ${one.condition.replace("_", " ")}: ${one.text}<//> `)}</p>` : null}
+    ${ensemble.decision?.lease_id ? html`<p><${Link} to="/calendar" query=${{lease: ensemble.decision.lease_id}}>Its lease<//></p>` : null}
     <div class="row"><h2>Where it stands</h2>${levels.length > 1 ? html`<label class="field"><span>By</span><select value=${level} onChange=${(event) => ask({level: event.target.value, lose: null})}>${levels.map((one) => html`<option>${one}</option>`)}</select></label>` : null}</div>
     <${State} of=${members} empty=${own.length ? null : "It has no members."}><${Places} members=${own} level=${level} lit=${lit} lost=${lost} lose=${(name) => ask({lose: name})} />
       <${Left} members=${own} level=${level} lost=${lost} survival=${survival.data} policies=${ensemble.policies} />

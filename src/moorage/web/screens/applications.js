@@ -3,9 +3,12 @@
 import {html} from "../lib/page.js";
 import {Link, ask, go} from "../lib/route.js";
 import {path, useData} from "../lib/api.js";
+import {may} from "../lib/session.js";
 import {When, length, now} from "../lib/time.js";
-import {Badge, Field, State, Table, count} from "../lib/parts.js";
+import {Badge, Beyond, Field, State, Table, count} from "../lib/parts.js";
 
+/** As many as one answer has. */
+const MOST = 1000;
 const KINDS = {held: "warn", confirmed: "good", closed: "idle", expired: "bad", released: "idle", superseded: "idle"};
 
 /** A decision's state in words: what it is, and how long it is held. */
@@ -22,31 +25,47 @@ export function Status({decision, broken}) {
 }
 
 function Screen({route: {query}, session}) {
-  const all = session.operator && query.get("all") === "1";
-  const common = {all_projects: all ? "true" : null, limit: query.get("limit") ?? 200};
+  const all = session.operator && query.get("all") !== "0";
+  const common = {all_projects: all ? "true" : null, limit: query.get("limit") ? MOST : 200};
   const found = useData(path("/ensembles", {...common, name: query.get("name"), sort_key: "created_at", sort_dir: "desc"}));
-  const decisions = useData(path("/decisions", {...common, limit: 500}));
+  const decisions = useData(path("/decisions", common));
+  const known = decisions.data && !decisions.data.decisions_links?.length;
   const newest = new Map();
   for (const one of decisions.data?.decisions ?? []) {
-    const known = newest.get(one.ensemble_id);
-    if (!known || (known.status === "superseded" && one.status !== "superseded")) newest.set(one.ensemble_id, one);
+    const other = newest.get(one.ensemble_id);
+    if (!other || (other.status === "superseded" && one.status !== "superseded")) newest.set(one.ensemble_id, one);
   }
   const rows = found.data?.ensembles ?? [];
   const columns = [
     {name: "name", label: "Name", show: (row) => html`<${Link} to=${`/applications/${row.id}`}>${row.name}<//>`},
     ...(all ? [{name: "project_id", label: "Project"}] : []),
     {name: "members", label: "Members", show: (row) => row.members.map((one) => `${one.count} ${one.name}`).join(", "), key: (row) => row.members.reduce((sum, one) => sum + one.count, 0)},
-    {name: "status", label: "Status", show: (row) => html`<${Status} decision=${newest.get(row.id)} broken=${row.broken} />`, key: (row) => (row.broken ? 0 : newest.get(row.id)?.status ?? "z")},
+    {name: "status", label: "Status", show: (row) => (known || row.broken || newest.has(row.id) ? html`<${Status} decision=${newest.get(row.id)} broken=${row.broken} />` : html`<span class="soft">${decisions.data ? "see the application" : "…"}</span>`), key: (row) => (row.broken ? 0 : newest.get(row.id)?.status ?? "z")},
     {name: "policies", label: "Policies met", show: (row) => policies(row, newest.get(row.id)), key: (row) => row.broken ?? 0},
     {name: "created_at", label: "Created", show: (row) => html`<${When} at=${row.created_at} />`},
   ];
   return html`<div class="row">
       <${Field} label="Name"><input type="search" value=${query.get("name") ?? ""} onChange=${(event) => ask({name: event.target.value.trim()})} /><//>
-      ${session.operator ? html`<label><input type="checkbox" checked=${all} onChange=${(event) => ask({all: event.target.checked ? "1" : null})} /> of all projects</label>` : null}
-      <button type="button" class="main" onClick=${() => go("/place")}>Place an application…</button></div>
-    <${State} of=${found} empty=${rows.length ? null : html`Nothing is described yet. <${Link} to="/place">Place an application<//>: paste a description, try it, and place it.`}>
+      ${session.operator ? html`<label><input type="checkbox" checked=${all} onChange=${(event) => ask({all: event.target.checked ? null : "0"})} /> of all projects</label>` : null}
+      ${may("moorage:ensembles:create") ? html`<button type="button" class="main" onClick=${() => go("/place")}>Place an application…</button>` : null}</div>
+    <${Quota} project=${session.project} />
+    <${State} of=${found} empty=${rows.length ? null : query.get("name") ? html`No application is called “${query.get("name")}”. <${Link} to="/applications">Show all<//>` : html`Nothing is described yet. ${may("moorage:ensembles:create") ? html`<${Link} to="/place">Place an application<//>: paste a description, try it, and place it.` : ""}`}>
       <${Table} label="Applications" id=${(row) => row.id} rows=${rows} columns=${columns} onOpen=${(row) => go(`/applications/${row.id}`)} href />
-      ${found.data?.ensembles_links?.length ? html`<p><button type="button" onClick=${() => ask({limit: 1000})}>Read more</button></p>` : null}<//>`;
+      ${common.limit === MOST ? html`<${Beyond} links=${found.data?.ensembles_links} number=${rows.length} hint="Find others by name." />` : found.data?.ensembles_links?.length ? html`<p><button type="button" onClick=${() => ask({limit: MOST})}>Read more</button></p>` : null}<//>`;
+}
+
+const LIMITS = {held_units: "held places", ensembles: "applications", leases: "leases", lease_units: "leased places at one time", lease_unit_hours: "place hours of leases", offers: "offers", waitlist_entries: "waiting leases", series: "series"};
+
+/** What is left of the limits of one's own project. */
+function Quota({project}) {
+  const found = useData(may("moorage:quotas:show") ? `/quotas/${encodeURIComponent(project.id)}` : null);
+  const quota = found.data?.quota;
+  const limits = quota ? Object.entries(LIMITS).map(([name, label]) => ({label, ...quota[name]})).filter((one) => typeof one.limit === "number" && typeof one.used === "number") : [];
+  const short = limits.filter((one) => one.left <= one.limit / 5);
+  return limits.length ? html`<details><summary>Quota of project ${project.name}: ${short.length ? short.map((one) => html`<${Badge} key=${one.label} kind=${one.left > 0 ? "warn" : "bad"}>${Math.max(0, one.left)} of ${one.limit} ${one.label} left<//> `) : "enough is left"}</summary>
+    <${Table} label="Quota" id=${(row) => row.label} rows=${limits} columns=${[
+      {name: "label", label: "Limit"}, {name: "limit", label: "At most", number: true}, {name: "used", label: "Used", number: true}, {name: "left", label: "Left", number: true},
+    ]} /></details>` : null;
 }
 
 function policies(row, decision) {
@@ -61,6 +80,6 @@ export default {
   path: "/applications",
   title: "Applications",
   allowed: (session) => Boolean(session.rules?.["moorage:ensembles:list"]),
-  command: ({query}) => ["moorage ensemble list", query.get("all") === "1" && "--all-projects", query.get("name") && `--name ${query.get("name")}`].filter(Boolean).join(" "),
+  command: ({query}, session) => ["moorage ensemble list", session.operator && query.get("all") !== "0" && "--all-projects", query.get("name") && `--name ${query.get("name")}`].filter(Boolean).join(" "),
   Screen,
 };

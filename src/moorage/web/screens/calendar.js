@@ -3,8 +3,9 @@
 import {html, useEffect, useMemo, useState} from "../lib/page.js";
 import {Link, ask} from "../lib/route.js";
 import {call, change, path, useData} from "../lib/api.js";
-import {DAY, HOUR, When, iso, now, said} from "../lib/time.js";
-import {Badge, Dialog, Drawer, Field, Problem, State, Table} from "../lib/parts.js";
+import {DAY, HOUR, When, instant, iso, now, said} from "../lib/time.js";
+import {Badge, Beyond, Dialog, Drawer, Field, Problem, State, Table, count} from "../lib/parts.js";
+import {may} from "../lib/session.js";
 import {Gantt} from "../lib/gantt.js";
 import {Curves} from "../lib/curves.js";
 
@@ -55,8 +56,53 @@ function LeaseCard({id, onClose, onChange}) {
     <p><${Badge} kind=${lease.degraded ? "bad" : lease.status === "active" ? "good" : "idle"}>${lease.degraded ? `degraded, ${lease.missing} missing` : lease.status}<//> guarantee ${lease.guarantee}</p>
     <p><${When} at=${lease.start} /> – <${When} at=${lease.end} /></p>
     <p><${Link} to=${`/applications/${lease.ensemble_id}`}>Its application<//>; ${lease.reservations.map((one) => `${one.remaining ?? ""} of ${one.count ?? ""} ${one.role} unclaimed`).join(", ")}</p>
-    ${["pending", "active"].includes(lease.status) ? ["start", "end"].filter((edge) => edge === "end" || lease.status === "pending").map((edge) => html`<p class="row" key=${edge}><${Field} label=${edge === "end" ? "End (your time)" : "Start (your time)"}><input type="datetime-local" value=${times[edge] ?? local(Date.parse(lease[edge]))} onInput=${(event) => set({...times, [edge]: event.target.value})} /><//>
+    ${["pending", "active"].includes(lease.status) && may("moorage:leases:update") ? ["start", "end"].filter((edge) => edge === "end" || lease.status === "pending").map((edge) => html`<p class="row" key=${edge}><${Field} label=${edge === "end" ? "End (your time)" : "Start (your time)"}><input type="datetime-local" value=${times[edge] ?? local(Date.parse(lease[edge]))} onInput=${(event) => set({...times, [edge]: event.target.value})} /><//>
       <button type="button" disabled=${!times[edge]} onClick=${() => onChange({id, label: lease.name, edge, before: Date.parse(lease[edge]), time: Date.parse(times[edge])})}>Change…</button></p>`) : null}` : null}<//><//>`;
+}
+
+/** A button whose change is confirmed in a dialog: what was done, or why it was not. */
+function Confirmed({label, question, run, onDone}) {
+  const [open, unfold] = useState(false);
+  const [error, say] = useState(null);
+  const [busy, work] = useState(false);
+  const act = async () => {
+    work(true);
+    try {
+      await run();
+      onDone();
+    } catch (failure) {
+      say(failure);
+      work(false);
+    }
+  };
+  return html`<p><button type="button" onClick=${() => unfold(true)}>${label}…</button></p>
+    ${open ? html`<${Dialog} title=${label} onClose=${() => unfold(false)} actions=${html`<button type="button" class="main" disabled=${busy} onClick=${act}>${label}</button>`}><p>${question}</p><${Problem} error=${error} /><//>` : null}`;
+}
+
+/** An absence at the side: which hosts, who stays there, and its deletion. */
+function AbsenceCard({id, onClose}) {
+  const found = useData(`/capacity/planned/${encodeURIComponent(id)}`);
+  const window = found.data?.window;
+  return html`<${Drawer} title=${window?.reason || "Absence"} onClose=${onClose}><${State} of=${found}>${window ? html`
+    <p><${Badge}>${window.status}<//> ${window.kind} of ${window.hosts.map((one) => html`<${Link} key=${one} to="/fleet" query=${{host: one}}>${one}<//> `)}</p>
+    <p><${When} at=${window.start} /> – <${When} at=${window.end} /></p>
+    <h3>${window.staying?.length ? `${window.staying.length} bookings stay there` : "Nobody is booked there then."}</h3>
+    ${window.staying?.length ? html`<ul>${window.staying.slice(0, 50).map((one) => html`<li key=${one.consumer + one.host}><code>${one.consumer.slice(0, 8)}</code> on ${one.host}, project ${one.project_id.slice(0, 12)}, until <${When} at=${one.end} /></li>`)}</ul>` : null}
+    ${may("moorage:capacity_windows:delete") ? html`<${Confirmed} label="Delete the absence" question=${`${window.hosts.join(", ")}: there as usual from ${said(Date.parse(window.start))} on. Leases that were given other places keep those.`}
+      run=${() => call("DELETE", `/capacity/planned/${window.id}`)} onDone=${onClose} />` : null}` : null}<//><//>`;
+}
+
+/** An offer at the side, and its acceptance. */
+function OfferCard({id, onClose, session}) {
+  const found = useData(`/offers/${encodeURIComponent(id)}`);
+  const offer = found.data?.offer;
+  const own = offer?.project_id === session.project.id;
+  return html`<${Drawer} title=${offer ? `Offer ${offer.handle} ${offer.name}` : "Offer"} onClose=${onClose}><${State} of=${found}>${offer ? html`
+    <p><${Badge}>${offer.status}<//> guarantee ${offer.guarantee}; ${count(offer.places, "place")} held until <${When} at=${offer.expires_at} /></p>
+    <p><${When} at=${offer.start} /> – <${When} at=${offer.end} /></p>
+    ${own && may("moorage:offers:accept") ? html`<${Confirmed} label="Accept the offer" question="It becomes a lease. The other offers of the same request are given up."
+      run=${async () => { const made = await call("POST", `/offers/${offer.id}/accept`, {lease: {}}); ask({offer: null, lease: made.lease.id}); }} onDone=${() => null} />` : null}
+    ${own ? null : html`<p class="soft">Of project ${offer.project_id}, which may accept it.</p>`}` : null}<//><//>`;
 }
 
 /** Plan that hosts are away: tried first, with what it would mean. */
@@ -89,21 +135,23 @@ function Absence({hosts, onClose}) {
 
 function Screen({route: {query}, session}) {
   const days = RANGES[query.get("days")] ? Number(query.get("days")) : 7;
-  const start = useMemo(() => (query.get("from") ? Date.parse(query.get("from")) : Math.floor((now() - days * DAY * 0.05) / HOUR) * HOUR), [query.get("from"), days]);
+  const start = useMemo(() => (instant(query.get("from")) ?? Math.floor((now() - days * DAY * 0.05) / HOUR) * HOUR), [query.get("from"), days]);
   const end = start + days * DAY;
   const all = session.operator && query.get("all") !== "0";
   const by = query.get("rows") ?? "lease";
-  const found = useData(path("/timeline", {from: iso(start), to: iso(end), rows: by, all_projects: all ? "true" : null, limit: 1000}));
+  const found = useData(path("/timeline", {from: iso(start), to: iso(end), rows: by, all_projects: all ? "true" : null}));
   const capacity = useData(path("/capacity", {from: iso(Math.max(start, now())), to: iso(end), zone: query.get("zone"), max_points: 400}));
   const [proposed, propose] = useState(null);
   const timeline = found.data?.timeline;
   const {resources = {}} = capacity.data?.capacity.parts[0] ?? {};
   const name = resources[query.get("class")] ? query.get("class") : resources.VCPU ? "VCPU" : Object.keys(resources)[0];
-  const chosen = query.get("lease");
-  const mark = query.get("at") ? Date.parse(query.get("at")) : now();
+  const chosen = query.get("lease") ?? query.get("absence") ?? query.get("offer");
+  const choose = (kind, id) => ask({lease: null, absence: null, offer: null, ...(kind ? {[kind]: id} : {})}, {replace: false});
+  const mark = instant(query.get("at")) ?? now();
   const leases = timeline ? timeline.bars.id.map((_, index) => index) : [];
   const move = (span) => ask({from: iso(start + span * days * DAY)});
-  const open = (index) => timeline.bars.kind[index] === "lease" && ask({lease: timeline.bars.id[index]}, {replace: false});
+  const opens = (index) => ["lease", "absence", "offer"].includes(timeline.bars.kind[index]);
+  const open = (index) => opens(index) && choose(timeline.bars.kind[index], timeline.bars.id[index]);
   return html`<form class="row" onSubmit=${(event) => event.preventDefault()}>
       <${Field} label="Shown"><select value=${String(days)} onChange=${(event) => ask({days: event.target.value})}>${Object.entries(RANGES).map(([key, label]) => html`<option value=${key}>${label}</option>`)}</select><//>
       <button type="button" aria-label="Earlier" onClick=${() => move(-0.5)}>◀</button><button type="button" onClick=${() => ask({from: null})}>Today</button><button type="button" aria-label="Later" onClick=${() => move(0.5)}>▶</button>
@@ -113,24 +161,25 @@ function Screen({route: {query}, session}) {
       ${session.rules?.["moorage:capacity_windows:create"] ? html`<button type="button" onClick=${() => ask({away: " "})}>Plan an absence…</button>` : null}</form>
     <${Problem} error=${capacity.error} />
     ${name && capacity.data.capacity.exact ? html`<${Curves} points=${resources[name]} from=${start} to=${end} name=${name} />` : null}
-    <${State} of=${found} empty=${timeline && !leases.length ? "There are no leases, offers or absences in this time." : null}>${timeline ? html`
-      <div class=${chosen ? "split" : ""}><div>
+    <div class=${chosen ? "split" : ""}><div><${State} of=${found} empty=${timeline && !leases.length ? "There are no leases, offers or absences in this time." : null}>${timeline ? html`
       <${Gantt} label="Leases, offers and absences" timeline=${timeline} from=${start} to=${end} mark=${mark} chosen=${chosen}
-        editable=${(index) => timeline.bars.kind[index] === "lease" && ["pending", "active"].includes(timeline.bars.state[index])}
+        editable=${(index) => may("moorage:leases:update") && timeline.bars.kind[index] === "lease" && ["pending", "active"].includes(timeline.bars.state[index])}
         onTry=${(index, edge, time) => tried(timeline.bars.id[index], {[edge]: iso(time)})}
         onDrop=${(index, edge, time) => propose({id: timeline.bars.id[index], label: timeline.bars.label[index], edge, time, before: timeline.bars[edge][index] * 1000})}
         onOpen=${open} />
       <details><summary>As a table</summary><${Table} label="Leases, offers and absences" id=${(index) => `${timeline.bars.id[index]}/${timeline.bars.row[index]}`} rows=${leases} columns=${[
-        {name: "label", label: "Name", show: (index) => (timeline.bars.kind[index] === "lease" ? html`<button type="button" class="plain" onClick=${() => open(index)}>${timeline.bars.label[index]}</button>` : timeline.bars.label[index]), key: (index) => timeline.bars.label[index]},
+        {name: "label", label: "Name", show: (index) => (opens(index) ? html`<button type="button" class="plain" onClick=${() => open(index)}>${timeline.bars.label[index]}</button>` : timeline.bars.label[index]), key: (index) => timeline.bars.label[index]},
         {name: "kind", label: "Kind", show: (index) => timeline.bars.kind[index], key: (index) => timeline.bars.kind[index]},
         {name: "state", label: "State", show: (index) => timeline.bars.state[index], key: (index) => timeline.bars.state[index]},
         {name: "row", label: by, show: (index) => timeline.rows.label[timeline.bars.row[index]], key: (index) => timeline.rows.label[timeline.bars.row[index]]},
         {name: "start", label: "Start", show: (index) => html`<${When} at=${iso(timeline.bars.start[index] * 1000)} />`, key: (index) => timeline.bars.start[index]},
         {name: "end", label: "End", show: (index) => html`<${When} at=${timeline.bars.end[index] === null ? null : iso(timeline.bars.end[index] * 1000)} />`, key: (index) => timeline.bars.end[index]},
-      ]} /></details></div>
-      ${chosen ? html`<${LeaseCard} key=${chosen} id=${chosen} onClose=${() => ask({lease: null})} onChange=${propose} />` : null}</div>` : null}<//>
+      ]} /></details>
+      <${Beyond} links=${found.data?.timeline_links} number=${timeline.rows.id.length} hint="Look at a shorter time." />` : null}<//></div>
+      ${query.get("lease") ? html`<${LeaseCard} key=${chosen} id=${chosen} onClose=${() => choose()} onChange=${propose} />` : query.get("absence") ? html`<${AbsenceCard} key=${chosen} id=${chosen} onClose=${() => choose()} />`
+        : chosen ? html`<${OfferCard} key=${chosen} id=${chosen} onClose=${() => choose()} session=${session} />` : null}</div>
     ${proposed ? html`<${Confirm} asked=${proposed} onClose=${() => propose(null)} />` : null}
-    ${query.get("away") !== null ? html`<${Absence} hosts=${query.get("away").trim()} onClose=${() => ask({away: null})} />` : null}`;
+    ${query.get("away") !== null && may("moorage:capacity_windows:create") ? html`<${Absence} hosts=${query.get("away").trim()} onClose=${() => ask({away: null})} />` : null}`;
 }
 
 export default {

@@ -1,6 +1,6 @@
 // Place an application: a description as one writes it for the command line, tried or placed and held, now or for a period.
 
-import {html, useState} from "../lib/page.js";
+import {html, useEffect, useState} from "../lib/page.js";
 import {useData} from "../lib/api.js";
 import {HOUR, iso, now} from "../lib/time.js";
 import {Badge, Field, Problem} from "../lib/parts.js";
@@ -17,31 +17,53 @@ policies:
 `;
 const HOLDS = {PT10M: "10 minutes", PT1H: "an hour", PT4H: "4 hours", P1D: "a day"};
 
-/** The description as a value. YAML is read by a library that is loaded when it is needed. */
+const DRAFT = "draft";
+
+/** The library for YAML, loaded when it is needed: a service that was upgraded meanwhile has it under another name. */
+async function yaml() {
+  try {
+    return (await import("../vendor/yaml.js")).default;
+  } catch {
+    const error = new Error("This page is older than the service, or the service does not answer. Reload the page; what you have written is kept.");
+    error.old = true;
+    throw error;
+  }
+}
+
+/** The description as a value. */
 async function read(text) {
-  const {default: yaml} = await import("../vendor/yaml.js");
-  const found = yaml.load(text);
+  const {load} = await yaml();
+  const found = load(text);
   if (!found || typeof found !== "object" || Array.isArray(found)) throw new Error("A description has a name, members and policies.");
   return found.ensemble ?? found;
 }
 
 async function write(body) {
-  const {default: yaml} = await import("../vendor/yaml.js");
+  const {dump} = await yaml();
   const {decide, ...rest} = body;
-  return yaml.dump(rest, {lineWidth: 110, flowLevel: 2});
+  return dump(rest, {lineWidth: 110, flowLevel: 2});
+}
+
+/** What was written before the page was loaded again, or null. */
+function taken() {
+  const draft = sessionStorage.getItem(DRAFT);
+  sessionStorage.removeItem(DRAFT);
+  return draft;
 }
 
 function Screen({route: {query}}) {
   const flavors = useData("/flavors?limit=50", {live: false});
   const again = query.get("again") ? kept(query.get("again")) : null;
-  const [text, type] = useState(null);
+  const [text, type] = useState(() => taken());
   const [kind, choose] = useState(again?.kind ?? "ensemble");
   const [hold, keepFor] = useState("PT1H");
   const [start, begin] = useState("");
   const [hours, last] = useState(8);
   const [outcome, tell] = useState(null);
   const [busy, work] = useState(false);
-  if (text === null && again) write(again.kind === "lease" ? {name: again.body.name, ...again.body.ensemble} : again.body).then(type);
+  useEffect(() => {
+    if (text === null && again) write(again.kind === "lease" ? {name: again.body.name, ...again.body.ensemble} : again.body).then(type, (error) => tell({good: false, error}));
+  }, []);
   const shown = text ?? (again || !flavors.data ? "" : EXAMPLE(flavors.data.flavors[0]?.name ?? "m1.small"));
 
   const send = async (dry) => {
@@ -75,7 +97,7 @@ function Screen({route: {query}}) {
       <button type="button" disabled=${busy} onClick=${() => send(true)}>Try</button>
       <button class="main" disabled=${busy}>${kind === "ensemble" ? "Place and hold" : "Lease"}</button></div></form>
     <div role="status">${outcome?.good ? html`<p><${Badge} kind="good">fits<//> Nothing was written. ${places(outcome.found)}</p>` : ""}</div>
-    ${outcome && !outcome.good ? explanation ? html`<div class="card" role="alert"><${Why} explanation=${explanation} asked=${outcome.asked} /></div>` : html`<${Problem} error=${outcome.error} />` : null}`;
+    ${outcome && !outcome.good ? explanation ? html`<div class="card" role="alert"><${Why} explanation=${explanation} asked=${outcome.asked} /></div>` : html`<${Problem} error=${outcome.error} />${outcome.error.old ? html`<p><button type="button" onClick=${() => { sessionStorage.setItem(DRAFT, shown); location.reload(); }}>Reload the page</button></p>` : ""}` : null}`;
 }
 
 /** How a trial would place it. */

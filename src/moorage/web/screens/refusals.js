@@ -6,7 +6,7 @@ import {path, useData} from "../lib/api.js";
 import {DAY, When, iso, now, said} from "../lib/time.js";
 import {Badge, Bar, Field, State, Table, count} from "../lib/parts.js";
 
-const STAGES = {static: "fits no fleet", capacity: "no room", policy: "policies", time: "not in that period", contention: "others were quicker", quota: "quota", unknown: "not found out"};
+const STAGES = {static: "fits no fleet", capacity: "no room", policy: "policies", time: "not in that period", contention: "others were quicker", quota: "beyond the quota", unknown: "not found out"};
 const DAYS = {"1": "a day", "7": "a week", "30": "30 days"};
 
 /** Refusals per day as small columns, with the numbers in their titles and in a hidden table. */

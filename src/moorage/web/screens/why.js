@@ -6,7 +6,7 @@ import {change, path, useData} from "../lib/api.js";
 import {When} from "../lib/time.js";
 import {Badge, Bar, Problem, State} from "../lib/parts.js";
 import {inWords, kept, relaxed, request, show} from "../lib/description.js";
-import {may} from "../lib/session.js";
+import {caller, may} from "../lib/session.js";
 
 const NAMED = ["policy", "booked", "stay", "closed", "quota"];
 
@@ -32,7 +32,7 @@ function Conflict({conflict, minimal}) {
     <div class="side">${right.length ? right.map((one) => html`<p key=${told(one)}>${told(one)}</p>`) : html`<p>what there is</p>`}</div></div>`;
 }
 
-const REASONS = {capacity: "too little free", unit: "amount not allowed", trait: "lacks the trait", aggregate: "not in the aggregate", policy: "excluded by the policy", closed: "closed"};
+const REASONS = {capacity: "too little free", unit: "amount not allowed", trait: "lacks the trait", aggregate: "not in the aggregate", policy: "excluded by the policy", closed: "closed", "out-of-service": "out of service"};
 
 /** What became of the hosts: all that were considered, and how many each reason took out. */
 function Funnel({counts}) {
@@ -41,9 +41,10 @@ function Funnel({counts}) {
   const rows = Object.entries(counts.rejected).sort((a, b) => Number.parseInt(b[1], 10) - Number.parseInt(a[1], 10));
   return html`<h2>What became of the hosts</h2><ul class="funnel"><li><span>considered</span><${Bar} parts=${[{share: 1, kind: "allocated", label: `${counts.considered}`}]} label=${`${counts.considered} hosts`} /><span>${counts.considered}</span></li>
     ${rows.map(([reason, number]) => {
-      const [kind, name] = [reason.split(":")[0], reason.slice(reason.indexOf(":") + 1)];
+      const [kind, ...rest] = reason.split(":");
+      const name = rest.join(":");
       const share = Number.parseInt(number, 10) / all;
-      return html`<li key=${reason}><span>${REASONS[kind] ?? kind}: ${kind === "capacity" && may("moorage:fleet:map") ? html`<${Link} to="/fleet" query=${{class: name}}>${name}<//>` : name}</span><${Bar} parts=${[{share: 1 - share, kind: "allocated", label: "left"}, {share, kind: "rejected", label: `${number} out`}]} label=${`${number} of ${counts.considered} out`} /><span>− ${number}</span></li>`;
+      return html`<li key=${reason}><span>${REASONS[kind] ?? kind}${name ? ": " : ""}${kind === "capacity" && may("moorage:fleet:map") ? html`<${Link} to="/fleet" query=${{class: name}}>${name}<//>` : name}</span><${Bar} parts=${[{share: 1 - share, kind: "allocated", label: "left"}, {share, kind: "rejected", label: `${number} out`}]} label=${`${number} of ${counts.considered} out`} /><span>− ${number}</span></li>`;
     })}</ul><p class="soft">A host may be out for several reasons, and counts for each.</p>`;
 }
 
@@ -68,7 +69,7 @@ function Relaxation({item, asked, stored}) {
     work(false);
   };
   return html`<div class="card"><p><strong>${inWords(item.change)}</strong></p><p class="soft">${item.result}${item.verified ? "; solved" : ""}</p>
-    ${changed || patch ? html`<p class="row"><button type="button" disabled=${busy} onClick=${() => run(true)}>Try</button><button type="button" class="main" disabled=${busy} onClick=${() => run(false)}>Apply</button></p>`
+    ${(changed && may(changed.kind === "lease" ? "moorage:leases:create" : "moorage:ensembles:create")) || (patch && may("moorage:ensembles:update")) ? html`<p class="row"><button type="button" disabled=${busy} onClick=${() => run(true)}>Try</button><button type="button" class="main" disabled=${busy} onClick=${() => run(false)}>Apply</button></p>`
       : html`<p class="soft">${asked ? "Make this change by hand." : "Describe it again with this change."}</p>`}
     <p role="status">${result ? html`<${Badge} kind=${result.good ? "good" : "bad"}>${result.good ? "fits" : "refused"}<//> ${result.text} ${result.explanation ? html`<${Link} to=${`/why/${result.explanation}`}>Why not?<//>` : ""}` : ""}</p></div>`;
 }
@@ -86,8 +87,8 @@ export function Why({explanation, asked, stored}) {
   return html`<p><${Badge} kind=${explanation.verdict === "refused" ? "bad" : "warn"}>${explanation.verdict}<//> stage <strong>${explanation.stage}</strong>, computed <${When} at=${explanation.computed_at} /></p>
     ${explanation.conflict.length ? html`<h2>${explanation.minimal ? "What cannot hold together" : "A conflict"} ${explanation.minimal ? html`<span class="soft">(minimal: each part alone can)</span>` : ""}</h2><${Conflict} ...${explanation} />` : null}
     ${explanation.more_conflicts.map((one, index) => html`<h3 key=${index}>Another conflict</h3><${Conflict} ...${one} />`)}
-    ${explanation.note ? html`<p>${explanation.note}</p>` : null}
-    <h2>Changes that were tried</h2>${explanation.relaxations.length ? html`<div class="cards">${explanation.relaxations.map((one) => html`<${Relaxation} key=${JSON.stringify(one.change)} item=${one} asked=${asked} stored=${stored} />`)}</div>`
+    ${explanation.note ? html`<h2>${explanation.stage === "quota" ? "What to do" : "Note"}</h2><p>${explanation.note}</p>` : null}
+    ${explanation.stage === "quota" && !explanation.relaxations.length ? null : html`<h2>Changes that were tried</h2>`}${explanation.stage === "quota" && !explanation.relaxations.length ? null : explanation.relaxations.length ? html`<div class="cards">${explanation.relaxations.map((one) => html`<${Relaxation} key=${JSON.stringify(one.change)} item=${one} asked=${asked} stored=${stored} />`)}</div>`
       : html`<p class="empty">${explanation.pending ? "The search goes on…" : "No single small change makes it fit."}</p>`}
     ${explanation.earliest_start ? html`<p>It fits as it is from <${When} at=${explanation.earliest_start} />${explanation.earliest_end ? html` to <${When} at=${explanation.earliest_end} />` : ""} <${Badge} kind=${explanation.earliest_proved ? "good" : "idle"}>${explanation.earliest_proved ? "proved: not earlier" : "not proved"}<//></p>` : null}
     ${explanation.largest ? html`<p>So much fits now: ${explanation.largest.count} of ${explanation.largest.of} ${explanation.largest.role}.</p>` : null}
@@ -100,7 +101,7 @@ function Screen({route: {path: where}}) {
   const id = where.split("/")[2];
   const [round, again] = useState(0);
   const found = useData(`/explanations/${id}`, {round});
-  const refusals = useData("/explanations?limit=200");
+  const refusals = useData(path("/explanations", {all_projects: caller()?.operator ? "true" : null, limit: 1000}));
   const explanation = found.data?.explanation;
   const refusal = refusals.data?.explanations.find((one) => one.id === id);
   const named = useData(refusal?.ensemble ? path("/ensembles", {name: refusal.ensemble, project_id: refusal.project_id}) : null);
@@ -112,7 +113,7 @@ function Screen({route: {path: where}}) {
   }, [explanation, round]);
   const asked = kept(id);
   return html`<${State} of=${found}>${explanation ? html`
-    <p>${refusal?.ensemble ? html`<strong>${refusal.ensemble}</strong> was refused.` : ""} ${stored ? html`<${Link} to=${`/applications/${stored}`}>Its description<//>` : ""} ${asked ? html`<${Link} to="/place" query=${{again: id}}>Edit what was asked for<//>` : ""}</p>
+    <p>${refusal?.ensemble ? html`<strong>${refusal.ensemble}</strong>${caller()?.operator ? ` of project ${refusal.project_id}` : ""} was refused.` : ""} ${stored ? html`<${Link} to=${`/applications/${stored}`}>Its description<//>` : ""} ${asked ? html`<${Link} to="/place" query=${{again: id}}>Edit what was asked for<//>` : ""}</p>
     <${Why} explanation=${explanation} asked=${asked} stored=${stored} />` : null}<//>`;
 }
 
