@@ -66,6 +66,9 @@ function Screen({route: {query}}) {
   }, []);
   const shown = text ?? (again || !flavors.data ? "" : EXAMPLE(flavors.data.flavors[0]?.name ?? "m1.small"));
 
+  // What comes late must not be mixed with what is typed meanwhile.
+  const awaited = text === null && !outcome && (again || !(flavors.data || flavors.error));
+
   const send = async (dry) => {
     work(true);
     tell(null);
@@ -87,7 +90,7 @@ function Screen({route: {query}}) {
   const explanation = outcome?.error?.body?.explanation;
   return html`<form onSubmit=${(event) => { event.preventDefault(); send(false); }}>
     <label class="hidden" for="description">Description</label>
-    <textarea id="description" spellcheck="false" value=${shown} onInput=${(event) => type(event.target.value)}></textarea>
+    <textarea id="description" spellcheck="false" disabled=${Boolean(awaited)} value=${shown} onInput=${(event) => type(event.target.value)}></textarea>
     <div class="row">
       <${Field} label="When"><select value=${kind} onChange=${(event) => choose(event.target.value)}><option value="ensemble">now</option><option value="lease">for a period, as a lease</option></select><//>
       ${kind === "ensemble"
