@@ -97,13 +97,15 @@ def test_a_slice_and_an_unknown_host_cannot_be_closed(service: Service) -> None:
 def test_what_nova_says_of_a_service_counts(
     service: Service, service_body: dict[str, object], state: str, reasons: list[str]
 ) -> None:
+    service_body = {"status": "enabled", "state": "up"} | service_body
     told = asked(service, "PUT", "h2/service", {"service": service_body})
     assert (told["state"], why(told)) == (state, reasons)
     assert asked(service, "GET", "h2")["state"] == state
     before = revision(service)
     asked(service, "PUT", "h2/service", {"service": service_body})
     assert revision(service) == before
-    assert asked(service, "PUT", "h2/service", {"service": {}})["state"] == "open"
+    well = {"service": {"status": "enabled", "state": "up"}}
+    assert asked(service, "PUT", "h2/service", well)["state"] == "open"
 
 
 def test_a_synchronisation_writes_what_has_changed(service: Service) -> None:

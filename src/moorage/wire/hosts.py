@@ -109,8 +109,8 @@ class HostClose(Struct, frozen=True, forbid_unknown_fields=True):
 class ServiceBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A compute service as Nova lists it."""
 
-    status: Literal["enabled", "disabled"] = "enabled"
-    state: Literal["up", "down"] = "up"
+    status: Literal["enabled", "disabled"]
+    state: Literal["up", "down"]
     forced_down: bool = False
 
 

@@ -232,7 +232,7 @@ def _broken_without(
         off = tuple(one for one in edge if one in lost)
         for one in _broken(rule, (left,), placement):
             text = f"{one.text}; {members_text(off)} out of service" if off else one.text
-            found.append(replace(one, members=(*one.members, *off), text=text))
+            found.append(replace(one, members=tuple(sorted((*one.members, *off))), text=text))
     return found
 
 
