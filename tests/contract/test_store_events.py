@@ -287,6 +287,8 @@ def test_a_commit_names_its_actor(store: Ledger) -> None:
     ]
     assert store.last_actor(["a"], -1) == ann
     assert store.last_actor(["a", "b"], -1) == expiry
+    assert store.last_actor(["a", "b"], -1, operators_first=True) == ann
+    assert store.last_actor(["b"], -1, operators_first=True) == expiry
     assert store.last_actor(["a"], written.revision - 1) is None
     assert store.last_actor([], -1) is None
 

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 from sqlalchemy import func, update
 
-from moorage.domain.actors import Actor
+from moorage.domain.actors import LEASES, Actor
 from moorage.domain.changes import (
     Changeset,
+    PutBookings,
     PutEnsemble,
     PutHostService,
     PutTopology,
@@ -23,7 +24,7 @@ from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.errors import Busy
 from moorage.domain.host_states import ServiceReport
 from moorage.domain.member_names import MemberName
-from moorage.domain.period import HOUR
+from moorage.domain.period import HOUR, SECOND
 from moorage.domain.topology import Topology
 from moorage.domain.violations import Violation
 from moorage.store.schema import tables
@@ -145,6 +146,22 @@ def test_a_disabled_host_puts_its_member_at_risk_until_it_is_enabled(watched: Wa
     assert watched.open() == set()
     ended = service.store.compliance.page(ViolationFilter(open=False), Page())
     assert {one.key for one in ended} == {"policy ha", "member db[1]"}
+
+
+def test_who_closed_a_host_is_told_and_not_what_was_moved_away_from_it(watched: Watched) -> None:
+    service = watched.service
+    found = made(service, HA)
+    watched.look()
+    host = host_of(service, found, "db[1]")
+    watched.disable(host)
+    store = service.store
+    stands = store.snapshot().state(store.snapshot().row_of[host])
+    (booked,) = stands.bookings
+    owner = Consumer(booked.consumer, TENANT.project_id, TENANT.user_id)
+    moved = replace(booked, lapses_at=booked.lapses_at - SECOND)
+    store.by(LEASES).commit(Changeset((PutBookings(owner, (moved,)),)))
+    watched.look()
+    assert {one.cause.actor.user_id for one in records(service)} == {"ops"}
 
 
 def test_a_member_that_is_removed_has_not_moved(watched: Watched) -> None:

@@ -169,11 +169,13 @@ class Store(Protocol):
     def session_key(self) -> bytes:
         """The key that seals sessions of browsers: 32 random bytes in URL-safe base64."""
 
-    def last_actor(self, providers: Collection[str], after: int) -> Actor | None:
+    def last_actor(
+        self, providers: Collection[str], after: int, *, operators_first: bool = False
+    ) -> Actor | None:
         """Who last changed any of these providers, or what is booked there, since a revision.
 
-        None if nobody did, or the change log does not reach back so far; `UNKNOWN` if it does not
-        say who.
+        With `operators_first` the last operator who did, if there is one. None if nobody did, or
+        the change log does not reach back so far; `UNKNOWN` if it does not say who.
         """
 
     def provider(self, uuid: str) -> ResourceProvider:

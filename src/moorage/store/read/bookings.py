@@ -40,6 +40,7 @@ _LAST_ACTORS = (
     .order_by(_l.revision.desc())
     .limit(1)
 )
+_LAST_OPERATORS = _LAST_ACTORS.where(_l.actor.contains('"operator":true'))
 _BOOKED = (
     select(
         *(_b[name] for name in rows.BOOKING_ROW),
@@ -188,15 +189,21 @@ class BookingQueries(Reader):
         query = _page_of_bookings(tuple(given))
         return _owned(self._ask(query, **given, now=self.now(), limit=page.limit))
 
-    def last_actor(self, providers: Collection[str], after: int) -> Actor | None:
-        def work(connection: Session) -> Actor | None:
+    def last_actor(
+        self, providers: Collection[str], after: int, *, operators_first: bool = False
+    ) -> Actor | None:
+        def newest(connection: Session, query: Select[tuple[int, str]]) -> Actor | None:
             found = [
                 row
                 for some in chunks(providers)
-                for row in connection.execute(_LAST_ACTORS, {"after": after, "providers": some})
+                for row in connection.execute(query, {"after": after, "providers": some})
             ]
-            newest = max(found, key=lambda row: int(row.revision), default=None)
-            return None if newest is None else stored_bodies.actor_of(newest.actor)
+            last = max(found, key=lambda row: int(row.revision), default=None)
+            return None if last is None else stored_bodies.actor_of(last.actor)
+
+        def work(connection: Session) -> Actor | None:
+            operator = newest(connection, _LAST_OPERATORS) if operators_first else None
+            return operator or newest(connection, _LAST_ACTORS)
 
         return self._backend.read(work)
 

@@ -448,7 +448,9 @@ class ComplianceMonitor:
         if trigger.kind is CauseKind.FOUND:
             return UNKNOWN
         rows = {*found.hosts.values(), *found.neighbours}
-        return store.last_actor([snapshot.uuids[row] for row in rows], trigger.after) or UNKNOWN
+        uuids, by_host = [snapshot.uuids[row] for row in rows], trigger.kind is CauseKind.HOST
+        # What the service moves away from a host that was closed comes after who closed it.
+        return store.last_actor(uuids, trigger.after, operators_first=by_host) or UNKNOWN
 
     def _over(self, ensemble: Ensemble, old: Violation, ended_by: Cause) -> Cause | None:
         """What ended a violation that is not found any more or is less severe; None: not yet.
