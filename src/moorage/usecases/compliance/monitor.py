@@ -439,7 +439,7 @@ class ComplianceMonitor:
     def _actor(
         self, written: WrittenEnsemble, snapshot: Snapshot, found: Judgement, trigger: _Trigger
     ) -> Actor:
-        """Who did what an ensemble is judged for."""
+        """Who did what an ensemble is judged for; of a host its operator, not what follows."""
         store = self.env.store
         if trigger.kind is CauseKind.TOPOLOGY:
             return store.compliance.topology_actor()
@@ -449,7 +449,6 @@ class ComplianceMonitor:
             return UNKNOWN
         rows = {*found.hosts.values(), *found.neighbours}
         uuids, by_host = [snapshot.uuids[row] for row in rows], trigger.kind is CauseKind.HOST
-        # What the service moves away from a host that was closed comes after who closed it.
         return store.last_actor(uuids, trigger.after, operators_first=by_host) or UNKNOWN
 
     def _over(self, ensemble: Ensemble, old: Violation, ended_by: Cause) -> Cause | None:
