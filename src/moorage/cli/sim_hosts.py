@@ -61,7 +61,7 @@ def _set(args: argparse.Namespace, service: str) -> Shown:
         if known is None:
             raise Missing("host called", args.host)
         before = any(one["why"] == _DOWN for one in known["closed"])
-        host = client.hosts.put_service(known["uuid"], state=service)
+        host = client.hosts.put_service(known["uuid"], state=service, status="enabled")
     again = " already" if before is (service == "down") else ""
     lines = [f"{host['name']} is {'failed' if service == 'down' else 'recovered'}{again}"]
     if service == "up" and host["state"] != "open":
