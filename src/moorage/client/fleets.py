@@ -123,9 +123,7 @@ class Hosts(Resource):
         """Open a host again; its status then."""
         return self._changed("POST", name, "open", None, dry_run=dry_run)
 
-    def put_service(
-        self, name: str, *, state: str, status: str, forced_down: bool = False
-    ) -> Any:  # noqa: ANN401
+    def put_service(self, name: str, *, state: str, status: str, forced_down: bool = False) -> Any:  # noqa: ANN401
         """Say what Nova says of a host's compute service; its status then."""
         service = {"state": state, "status": status, "forced_down": forced_down}
         return self._changed("PUT", name, "service", {"service": service})
