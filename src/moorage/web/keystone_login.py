@@ -1,7 +1,8 @@
 """Logging in at Keystone: by password, application credential or a token, and changing the project.
 
 Keystone's own client library speaks; nothing is logged of what is sent. A login holds a thread for
-as long as Keystone takes, so only some are tried at a time.
+as long as Keystone takes, so only some are tried at a time. Strangers may try to log in, so a
+further one is refused at once instead of waiting in one more thread; who has a session waits.
 """
 
 from __future__ import annotations
@@ -42,17 +43,20 @@ class KeystoneLogin:
 
     methods = ("token", "password", "application_credential")
 
-    def __init__(self, address: IdentityAddress) -> None:
+    def __init__(self, address: IdentityAddress, seconds: float = _SECONDS) -> None:
+        """`seconds`: for which Keystone is waited."""
+        self._seconds = seconds
         url = address.url.rstrip("/")
         self._url = url if url.endswith("/v3") else f"{url}/v3"
         self._http: Any = HttpSession(
-            verify=address.verify, cert=address.certificate, timeout=_SECONDS
+            verify=address.verify, cert=address.certificate, timeout=seconds
         )
+        self._logins = threading.BoundedSemaphore(_AT_A_TIME)
         self._turns = threading.BoundedSemaphore(_AT_A_TIME)
 
     def enter(self, asked: LoginRequest) -> Credentials:
         """See `Login`. Without a project it is the user's own default, or the first by name."""
-        with self._turn("the credentials are not valid"):
+        with self._turn("the credentials are not valid", stranger=True):
             if asked.token is not None:
                 return self._pasted(asked.token.strip())
             if asked.application_credential is not None:
@@ -157,14 +161,17 @@ class KeystoneLogin:
         return answer.json() if answer.content else None
 
     @contextmanager
-    def _turn(self, wrong: str, status: HTTPStatus = HTTPStatus.UNAUTHORIZED) -> Iterator[None]:
+    def _turn(
+        self, wrong: str, status: HTTPStatus = HTTPStatus.UNAUTHORIZED, *, stranger: bool = False
+    ) -> Iterator[None]:
         """Ask Keystone meanwhile; its refusals and its absence become ours.
 
         Raises:
             SessionRefused: Keystone refuses, for the reason `wrong`.
             Busy: it cannot be asked now.
         """
-        if not self._turns.acquire(timeout=_SECONDS):
+        turns = self._logins if stranger else self._turns
+        if not turns.acquire(timeout=0 if stranger else self._seconds):
             raise Busy("too many logins are tried at once")
         try:
             yield
@@ -177,7 +184,7 @@ class KeystoneLogin:
         except (keystone_errors.ClientException, ValueError, KeyError) as error:
             raise _unavailable() from error
         finally:
-            self._turns.release()
+            turns.release()
 
 
 def _domain(name: str, given: str | None) -> dict[str, Any]:
