@@ -210,6 +210,7 @@ def test_a_device_is_away_with_the_host_that_it_is_below(service: Service) -> No
 
 def test_nobody_gets_in_while_a_host_is_away_and_all_do_around_it(service: Service) -> None:
     assert plan(service, domains=["r1"], **DAY).json["window"]["hosts"] == ["h1", "h2"]
+    assert plan(service, domains=["rack/r2"], **DAY).json["window"]["hosts"] == ["h3", "h4"]
     apart = {"name": "e", "members": [{"name": "s", "count": 4, "flavor": "half"}]}
     refused = {"name": "x", **MONDAY, "ensemble": {**apart, "policies": [APART]}}
     assert service.call("POST", "/leases", {"lease": refused}).status_code == 409
@@ -273,6 +274,8 @@ def test_what_is_booked_on_a_host_that_is_away_is_shown_and_is_no_overage(servic
         ({"hosts": ["h9"], **DAY}, 404),
         ({"hosts": [], **DAY}, 400),
         ({"domains": ["r9"], **DAY}, 400),
+        ({"domains": ["rack/r9"], **DAY}, 400),
+        ({"domains": ["zone/r1"], **DAY}, 400),
         ({"start": DAY["start"]}, 400),
         ({"start": DAY["end"], "end": DAY["start"]}, 400),
         ({"start": "2026-11-01T00:00:00Z", "end": "2026-11-02T00:00:00Z"}, 400),

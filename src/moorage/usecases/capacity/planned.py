@@ -19,7 +19,6 @@ from moorage.domain.errors import (
     ConcurrentUpdate,
     InvalidDescription,
     NotFound,
-    UnknownName,
     WouldBreakLease,
 )
 from moorage.domain.period import (
@@ -32,7 +31,6 @@ from moorage.domain.period import (
     say_duration,
 )
 from moorage.domain.plain_values import line
-from moorage.domain.topology import HOST, Level
 from moorage.usecases.capacity.planned_leases import (
     Clearance,
     clear_hosts,
@@ -49,6 +47,7 @@ from moorage.usecases.compliance.impact import NOTHING as NO_IMPACT
 from moorage.usecases.compliance.impact import Impact, ensembles_at, newly_broken
 from moorage.usecases.preemption.restoration import restored_ends
 from moorage.usecases.shared.access import made_by_request, require_operator
+from moorage.usecases.shared.lookup import hosts_of_domain
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
@@ -338,7 +337,8 @@ def resolve_hosts(
             raise NotFound("host", name)
         found.add(uuid)
     for name in domains:
-        found |= _of_domain(snapshot, name)
+        rows = hosts_of_domain(snapshot, name, path="window.domains")
+        found |= {snapshot.uuids[row] for row in rows}
     if not found:
         raise InvalidDescription("say which hosts: hosts or domains", path="window.hosts")
     if len(found) > MOST_HOSTS:
@@ -346,24 +346,6 @@ def resolve_hosts(
             f"that is {len(found)} hosts; a window has at most {MOST_HOSTS}", path="window.hosts"
         )
     return tuple(sorted(found))
-
-
-def _of_domain(snapshot: Snapshot, name: str) -> set[str]:
-    levels = [
-        Level(tree, one)
-        for tree, names in snapshot.topology.levels.items()
-        for one in names
-        if one != HOST
-    ]
-    known = [one for one in levels if name in snapshot.domain_names(one)]
-    if not known:
-        raise UnknownName("domain", name, path="window.domains")
-    return {
-        snapshot.uuids[row]
-        for level in known
-        for row in snapshot.hosts.tolist()
-        if snapshot.domains(level)[row] == snapshot.domain_names(level).index(name)
-    }
 
 
 _HOURS: Final[Duration] = 3 * DAY

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from moorage.domain.errors import NotFound
+import numpy as np
+
+from moorage.domain.errors import NotFound, UnknownName
+from moorage.domain.topology import DEFAULT_TREE, HOST
 from moorage.usecases.paging import Page
 
 if TYPE_CHECKING:
@@ -64,3 +67,36 @@ def host_named(snapshot: Snapshot, name: str) -> int:
     if row is None or snapshot.root[row] != row:
         raise NotFound("host", name)
     return int(row)
+
+
+def hosts_of_domain(snapshot: Snapshot, text: str, *, path: str = "domains") -> frozenset[int]:
+    """Rows of the hosts in a failure domain.
+
+    `text` is the domain's name, such as `r2`, or says its level, and the tree of that, too:
+    `rack/r2`, `power:feed/a`. A name alone means the domains of that name of every level.
+
+    Raises:
+        UnknownName: there is no such level or domain; `path` is where it was named.
+    """
+    levels = [one for one in snapshot.topology.every_level if one.name != HOST]
+    known = [one for one in levels if text in snapshot.domain_names(one)]
+    name = text
+    if not known and "/" in text:
+        prefix, _, name = text.partition("/")
+        tree, _, level = prefix.rpartition(":")
+        found = snapshot.topology.find_level(level, tree or DEFAULT_TREE, path=path)
+        known = [found] if name in snapshot.domain_names(found) else []
+    if not known:
+        raise UnknownName("domain", text, path=path)
+    hosts = snapshot.hosts
+    return frozenset(
+        row
+        for one in known
+        for row in hosts[
+            np.isin(snapshot.domains(one)[hosts], _numbers(snapshot.domain_names(one), name))
+        ].tolist()
+    )
+
+
+def _numbers(names: Sequence[str], name: str) -> list[int]:
+    return [number for number, one in enumerate(names) if one == name]
