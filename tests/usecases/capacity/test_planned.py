@@ -208,9 +208,13 @@ def test_a_device_is_away_with_the_host_that_it_is_below(service: Service) -> No
     assert away == [True, False, True]
 
 
+@pytest.mark.parametrize("domain", ["r2", "rack/r2", "location:rack/r2"])
+def test_a_domain_may_be_named_with_its_level(service: Service, domain: str) -> None:
+    assert plan(service, domains=[domain], **DAY).json["window"]["hosts"] == ["h3", "h4"]
+
+
 def test_nobody_gets_in_while_a_host_is_away_and_all_do_around_it(service: Service) -> None:
     assert plan(service, domains=["r1"], **DAY).json["window"]["hosts"] == ["h1", "h2"]
-    assert plan(service, domains=["rack/r2"], **DAY).json["window"]["hosts"] == ["h3", "h4"]
     apart = {"name": "e", "members": [{"name": "s", "count": 4, "flavor": "half"}]}
     refused = {"name": "x", **MONDAY, "ensemble": {**apart, "policies": [APART]}}
     assert service.call("POST", "/leases", {"lease": refused}).status_code == 409
