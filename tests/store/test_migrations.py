@@ -86,6 +86,7 @@ def _without_violations(operations: Operations) -> None:
 
 def without_actors(operations: Operations) -> None:
     """As before `0016_actors`."""
+    operations.drop_table("plans")
     operations.drop_index("ix_ensembles_refers", "ensembles")
     operations.drop_column("ensembles", "refers")
     operations.drop_table("told_hosts")

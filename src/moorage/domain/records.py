@@ -27,6 +27,8 @@ class RecordKind(StrEnum):
     """Violations that have ended, of ensembles that are there still."""
     WINDOW = "capacity window"
     """Capacity windows that are over."""
+    PLAN = "plan"
+    """Plans that are done or canceled."""
 
 
 @dataclass(frozen=True, slots=True)

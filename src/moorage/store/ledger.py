@@ -41,6 +41,7 @@ from moorage.store.read.bookings import BookingQueries
 from moorage.store.read.compliance import ComplianceStore
 from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.lease_queries import LeaseQueries
+from moorage.store.read.plans import PlanStore
 from moorage.store.read.records import RecordStore
 from moorage.store.schema import tables
 from moorage.store.schema.upgrade import check_schema
@@ -84,6 +85,8 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         self.records = RecordStore(backend)
         """See `Store`."""
         self.compliance = ComplianceStore(backend, clock)
+        """See `Store`."""
+        self.plans = PlanStore(backend, clock)
         """See `Store`."""
 
     def close(self) -> None:
@@ -172,6 +175,7 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
         self.event_log = ledger.event_log
         self.records = ledger.records
         self.compliance = ledger.compliance
+        self.plans = ledger.plans
         self.provider = ledger.provider
         self.session_key = ledger.session_key
         self._ledger = ledger

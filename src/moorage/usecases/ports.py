@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from moorage.usecases.compliance_ports import ComplianceRecords
     from moorage.usecases.event_ports import EventLog
     from moorage.usecases.paging import Page
+    from moorage.usecases.plan_ports import PlanRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,10 @@ class Store(Protocol):
     @property
     def compliance(self) -> ComplianceRecords:
         """Violations, and which ensembles are to be judged."""
+
+    @property
+    def plans(self) -> PlanRecords:
+        """Plans: ordered moves of servers."""
 
     def now(self) -> Instant:
         """The store's clock: the database's, or the simulator's."""

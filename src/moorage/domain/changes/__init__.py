@@ -34,14 +34,20 @@ from moorage.domain.changes.bounds import (
     BoundStored,
     ExpectUniqueName,
 )
-from moorage.domain.changes.moorage_records import (
+from moorage.domain.changes.hosts import (
     CloseHost,
+    DropCapacityWindow,
+    PutCapacityWindow,
+    PutHostService,
+    TellHost,
+)
+from moorage.domain.changes.moorage_records import (
     DeleteEnsemble,
     DeleteFlavor,
+    DeletePlan,
     DeleteRecords,
     DeleteSubscription,
     DeleteTemplate,
-    DropCapacityWindow,
     DropDeadLetters,
     DropEffects,
     DropQuota,
@@ -51,7 +57,6 @@ from moorage.domain.changes.moorage_records import (
     FinishExplanation,
     MarkJudged,
     PassEvents,
-    PutCapacityWindow,
     PutClaim,
     PutDeadLetters,
     PutDecision,
@@ -61,8 +66,8 @@ from moorage.domain.changes.moorage_records import (
     PutEvent,
     PutExplanation,
     PutFlavor,
-    PutHostService,
     PutLease,
+    PutPlan,
     PutQuota,
     PutRequestMix,
     PutReservable,
@@ -72,7 +77,6 @@ from moorage.domain.changes.moorage_records import (
     PutTemplate,
     PutTopology,
     PutViolation,
-    TellHost,
     TrimEvents,
 )
 from moorage.domain.changes.providers import (
@@ -121,6 +125,7 @@ __all__ = [
     "DeleteEnsemble",
     "DeleteFlavor",
     "DeleteInventories",
+    "DeletePlan",
     "DeleteProvider",
     "DeleteRecords",
     "DeleteResourceClass",
@@ -156,6 +161,7 @@ __all__ = [
     "PutHostService",
     "PutInventories",
     "PutLease",
+    "PutPlan",
     "PutQuota",
     "PutRequestMix",
     "PutReservable",
@@ -243,6 +249,8 @@ Change: TypeAlias = (
     | PutDeadLetters
     | PutEntry
     | PutEvent
+    | PutPlan
+    | DeletePlan
     | PutSubscription
     | TrimEvents
     | DeleteRecords

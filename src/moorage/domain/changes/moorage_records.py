@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.decision_records import DecisionRecord
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, EffectKind
@@ -14,9 +13,9 @@ if TYPE_CHECKING:
     from moorage.domain.events import DerivedEvent
     from moorage.domain.explain import Explanation, RefusedRequest
     from moorage.domain.flavors import Flavor
-    from moorage.domain.host_states import OperatorClosing, ServiceReport, ToldHost
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.plans import Plan
     from moorage.domain.quotas import Quota, QuotaDefaults
     from moorage.domain.records import RecordKind
     from moorage.domain.request_mix import StatedMix
@@ -300,65 +299,6 @@ class DeleteFlavor:
 
 
 @dataclass(frozen=True, slots=True)
-class PutCapacityWindow:
-    """Plan that hosts are away over a period: bookings there stay, new ones are refused.
-
-    As when an inventory shrinks, an overage that comes of it is not refused. DuplicateName;
-    NotFound: one of them is no root provider.
-    """
-
-    window: CapacityWindow
-
-
-@dataclass(frozen=True, slots=True)
-class DropCapacityWindow:
-    """Delete a planned window: its hosts are available again. NotFound."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class CloseHost:
-    """Write that an operator has closed a host; `closing` None: it is open again as far as that.
-
-    Bookings there stay. NotFound: it is no root provider.
-    """
-
-    provider: str
-    closing: OperatorClosing | None
-
-
-@dataclass(frozen=True, slots=True)
-class PutHostService:
-    """Write what Nova says of a host's compute service; None: it is enabled and up.
-
-    NotFound: it is no root provider.
-    """
-
-    provider: str
-    service: ServiceReport | None
-
-
-@dataclass(frozen=True, slots=True)
-class TellHost:
-    """Tell that a host's state is `now` and no longer `was`, which was told last.
-
-    ConcurrentUpdate: another state was. NotFound: there is no such provider.
-    """
-
-    provider: str
-    name: str
-    was: ToldHost
-    now: ToldHost
-    closed: tuple[str, ...]
-    """What closes it."""
-    reason: str = ""
-    """What an operator gave as the reason."""
-    project_id: str = ""
-    """The project of who has changed it."""
-
-
-@dataclass(frozen=True, slots=True)
 class PutServerProvider:
     """Write whose a server provider is and who may use it; it goes when the provider is deleted.
 
@@ -482,3 +422,29 @@ class PutEntry:
         if self.generation is None:
             return self.entry
         return replace(self.entry, generation=self.generation + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PutPlan:
+    """Write a plan; `generation` is the stored one expected, None for a new one.
+
+    DuplicateName, NotFound, ConcurrentUpdate.
+    """
+
+    plan: Plan
+    generation: int | None
+
+    @property
+    def stored(self) -> Plan:
+        """The plan to store, with the generation after the one it replaces."""
+        if self.generation is None:
+            return self.plan
+        return replace(self.plan, generation=self.generation + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePlan:
+    """Delete a plan; `generation` is the stored one expected. NotFound, ConcurrentUpdate."""
+
+    id: str
+    generation: int

@@ -224,6 +224,8 @@ _NOTES: Final[Mapping[type, _Note]] = MappingProxyType(
         changes.TrimEvents: _ids(lambda _: "trim events"),
         changes.PutSubscription: _put_subscription,
         changes.PutEntry: _put_entry,
+        changes.PutPlan: _id("plan.id"),
+        changes.DeletePlan: _id("id"),
         changes.PassEvents: _pass_events,
         changes.DeleteSubscription: _id("id"),
         changes.PutDeadLetters: _id("subscription_id"),

@@ -35,6 +35,7 @@ _BEFORE: Final[Any] = bindparam("before")
 _l, _d, _e, _w = tables.leases.c, tables.decisions.c, tables.ensembles.c, tables.waitlist.c
 _f, _s, _b, _v = tables.effects.c, tables.series.c, tables.bookings.c, tables.capacity_windows.c
 _i: Final = tables.violations.c
+_p: Final = tables.plans.c
 _newer: Final = tables.decisions.alias("newer").c
 
 _SERIES: Final = select(_s.number, _s.id, _s.body, literal_column("0").label("ended_at")).where(
@@ -63,6 +64,7 @@ _EFFECTS: Final = select(_f.number, _f.id, _f.ended_at).where(
     ~exists().where(tables.consumers.c.uuid == _f.subject),
 )
 _VIOLATIONS: Final = select(_i.number, _i.id, _i.ended_at).where(_i.ended_at < _BEFORE)
+_PLANS: Final = select(_p.number, _p.id, _p.ended_at).where(_p.ended_at < _BEFORE)
 _WINDOWS: Final = select(_v.number, _v.id, _v.body, literal_column("0").label("ended_at"))
 
 _OF_SERIES: Final = select(_l.id, _l.series_id, _l.ensemble_id, _l.number, _l.state).where(
@@ -264,6 +266,7 @@ SOUGHT: Final[Mapping[RecordKind, _Sought]] = MappingProxyType(
         RecordKind.EFFECT: _Sought(_EFFECTS, tables.effects, all_of_them),
         RecordKind.VIOLATION: _Sought(_VIOLATIONS, tables.violations, all_of_them),
         RecordKind.WINDOW: _Sought(_WINDOWS, tables.capacity_windows, windows_over),
+        RecordKind.PLAN: _Sought(_PLANS, tables.plans, all_of_them),
     }
 )
 

@@ -27,6 +27,7 @@ from moorage.domain.flavors import Flavor
 from moorage.domain.host_states import OperatorClosing, ServiceReport
 from moorage.domain.leases import Lease
 from moorage.domain.member_names import MemberName
+from moorage.domain.plans import Plan
 from moorage.domain.quotas import Quota
 from moorage.domain.recurrence import RecurrenceRule, parse_every
 from moorage.domain.request_mix import StatedMix
@@ -177,6 +178,7 @@ EXPLANATION: Final = StoredBody(Explanation)
 FLAVOR: Final = StoredBody(Flavor)
 STATED_MIX: Final = StoredBody(StatedMix)
 VIOLATION: Final = StoredBody(Violation)
+PLAN: Final = StoredBody(Plan)
 ACTOR: Final = StoredBody(Actor)
 DECISION_RECORD: Final = StoredBody(DecisionRecord)
 

@@ -53,6 +53,7 @@ _OF_DECISIONS: Final = (_of(tables.claims.c.decision_id), _of(tables.decisions.c
 _OF_ENTRIES: Final = (_of(tables.waitlist.c.id),)
 _OF_EFFECTS: Final = (_of(tables.effects.c.id),)
 _OF_VIOLATIONS: Final = (_of(tables.violations.c.id),)
+_OF_PLANS: Final = (_of(tables.plans.c.id),)
 _OF_THE_SERIES: Final = (_of(tables.series.c.id),)
 
 
@@ -112,6 +113,10 @@ def _windows(batch: Batch, ids: Sequence[str], _: Instant) -> None:
         drop_window(batch, DropCapacityWindow(one))
 
 
+def _plans(batch: Batch, ids: Sequence[str], _: Instant) -> None:
+    _rows(batch, ids, _OF_PLANS)
+
+
 def _rows(batch: Batch, ids: Sequence[str], statements: Sequence[Delete]) -> None:
     for some in chunks(ids):
         for statement in statements:
@@ -128,6 +133,7 @@ _DELETE: Final[Mapping[RecordKind, Callable[[Batch, Sequence[str], Instant], Non
             RecordKind.EFFECT: _effects,
             RecordKind.VIOLATION: _violations,
             RecordKind.WINDOW: _windows,
+            RecordKind.PLAN: _plans,
         }
     )
 )

@@ -5,7 +5,13 @@ Definitions only live here, and what they are made of is in `columns`; no statem
 
 from moorage.store.schema.naming import metadata
 from moorage.store.schema.tables.events import dead_letters, event_starts, events, subscriptions
-from moorage.store.schema.tables.hosts import away, capacity_windows, host_records, told_hosts
+from moorage.store.schema.tables.hosts import (
+    away,
+    capacity_windows,
+    host_records,
+    plans,
+    told_hosts,
+)
 from moorage.store.schema.tables.ledger import (
     HAS_END,
     LAPSED,
@@ -78,6 +84,7 @@ __all__ = [
     "member_servers",
     "members",
     "metadata",
+    "plans",
     "provider_aggregates",
     "provider_traits",
     "providers",

@@ -1,8 +1,15 @@
-"""The tables of hosts: when they are away, who has closed them, and what Nova says of them."""
+"""The tables of hosts: absences, closings, what Nova says of them, and plans to move servers."""
 
-from sqlalchemy import BigInteger, Column, Table
+from sqlalchemy import BigInteger, Column, Index, Table
 
-from moorage.store.schema.columns import LONG, UUID, numbered_with_id, text_column
+from moorage.store.schema.columns import (
+    LONG,
+    STATE,
+    UUID,
+    numbered_with_id,
+    partial_index,
+    text_column,
+)
 from moorage.store.schema.naming import metadata
 
 capacity_windows = Table(
@@ -38,4 +45,18 @@ host_records = Table(
     Column("closing", LONG, comment="By an operator; NULL: none has closed it."),
     Column("service", LONG, comment="Nova's word; NULL: its service is enabled and up."),
     comment="Hosts that an operator has closed, or that Nova says do not serve.",
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    *numbered_with_id(),
+    Column("kind", STATE, nullable=False),
+    Column("state", STATE, nullable=False),
+    Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", LONG, nullable=False),
+    Index(None, "state"),
+    partial_index("ended_at", "ended_at IS NOT NULL", "ix_plans_over"),
+    comment="Plans: ordered moves of servers, and how far they are.",
 )
