@@ -26,7 +26,8 @@ GENERAL = frozenset(
     maker map mariadb match measure memory merge message metric microversion middleware model
     monitor
     moorage move name naming native negotiation neutron notification nova number observer obstacle
-    occurrence openapi opening openstack operation option os oslo outcome output overview owner page
+    occurrence openapi opening openstack operation option order os oslo outcome output overview
+    owner page
     paging parameter parser path pattern pause pci peek peer permit place plan plugin pool port
     postgresql precedence prefetch prefilter priority probe problem process profile program
     progress project promise proof property protocol proximity proxy query queue read
@@ -39,7 +40,7 @@ GENERAL = frozenset(
     strategy stream struct subscriber survive svg sweeper sync syntax system systemd table target
     telemetry template term test testing text thread threshold tick time timeout timer token trace
     transport trim type upgrade upstream url usecase validation value verify version view warmup
-    watch web window wire word work write writer wsgi yaml yaql
+    wait watch web window wire word work write writer wsgi yaml yaql
     """.split()  # noqa: SIM905 - a page of words reads better than a page of quotes
 )
 """Nouns and verbs of engineering, and names of products."""
