@@ -150,6 +150,24 @@ def harm_of_one(
     return found
 
 
+def room_without(
+    snapshot: Snapshot,
+    rows: Ints,
+    classes: Sequence[str],
+    released: frozenset[str],
+    flavors: Callable[[], Iterable[Flavor]],
+) -> Room:
+    """The room of hosts [H] (rows) for what is usually requested, where some consumers may leave.
+
+    Shapes are worth what they are now; the ceiling is that of the hosts without the `released`.
+    `classes` are those of the columns of free room; for `flavors` see `ledger_mix`.
+    """
+    mix, period = _mix_with(snapshot, {}, flavors), Period(snapshot.taken_at)
+    now = _room(_HostRoom(snapshot, rows, period, frozenset()), mix, classes)
+    without = _HostRoom(snapshot, rows, period, released)
+    return replace(now, ceiling=without.of([shape for shape, _ in mix.shapes]))
+
+
 def _room(hosts: _HostRoom, mix: RequestMix, classes: Sequence[str]) -> Room:
     """The room of hosts for a mix; `classes` are those of the problem's columns."""
     ceiling = hosts.of([shape for shape, _ in mix.shapes])

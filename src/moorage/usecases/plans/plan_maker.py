@@ -1,0 +1,419 @@
+"""Makes plans: which servers move where, in which order. Nothing is written here.
+
+The search (`engine.moves`) knows capacity, devices and policies as columns and rules. What it finds
+is checked again on the ledger's own arithmetic and by the judgement of policies before it becomes a
+plan; moves that do not pass are barred, and searched for again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.host_states import HostState
+from moorage.domain.plans import Move, MoveKind, Plan, PlanKind, Unmoved
+from moorage.domain.providers import SHARING_TRAIT
+from moorage.engine.joint.fleet_room import room_without
+from moorage.engine.moves.plan import order_moves, plan_moves
+from moorage.engine.moves.problem import MovePlan, NoPlan, Stuck, StuckCode
+from moorage.engine.state.host_states import host_states
+from moorage.usecases.capacity.planned import resolve_hosts
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.extend import extended
+from moorage.usecases.plans.move_problem import MOVE_COST, StatedMoves, state_moves
+from moorage.usecases.plans.move_units import (
+    MOVING,
+    MoveGoal,
+    Newcomer,
+    PlacedServer,
+    fellows,
+    servers_on,
+)
+from moorage.usecases.plans.plan_check import wrong_moves
+from moorage.usecases.plans.room_moves import LEAST_GAIN, best_moves
+from moorage.usecases.shared.access import own_ensemble, require_operator
+from moorage.usecases.shared.lookup import if_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.member_names import MemberName
+    from moorage.domain.plan_requests import PlanRequest
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ports import Caller
+
+NEIGHBOURS: Final = 64
+"""Hosts whose servers may move aside for servers that otherwise have no room."""
+ADMITTING: Final = 1_000
+"""The same, of hosts on which members of a new ensemble could be."""
+REBALANCED: Final = 400
+"""Hosts whose servers a plan to rebalance may move: those with the fewest."""
+_ROUNDS: Final = 5
+"""Searches for one plan, if what is found does not pass the check."""
+_CODES: Final = MappingProxyType(
+    {
+        "no-room": "no host has room for it",
+        "policy": "policies permit it on no host that has room",
+        "pinned": "it cannot be moved",
+        "no-order": "there is no order of moves, with a temporary host either, that gets it there",
+        "undecided": "no host was found for it in time",
+    }
+)
+
+
+_SEARCHED: Final = frozenset({"no-room", "policy", "undecided"})
+"""Reasons that may go where others move aside."""
+_OF_POLICIES: Final = frozenset({"policy", "no-order"})
+
+
+def make_plan(
+    env: UseCaseEnvironment, caller: Caller, request: PlanRequest, identity: RequestIdentity
+) -> Plan:
+    """Make a plan; it is not stored.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound, UnknownName: no such host, domain or ensemble.
+        InvalidDescription: hosts that run are to be evacuated, or those that do not to be drained.
+        Busy: time ran out before anything was found.
+        MoorageError: as `create_ensemble`, of an ensemble for which room is to be made.
+    """
+    require_operator(caller)
+    snapshot = env.store.snapshot()
+    maker = _Planner(env, caller, request, identity, snapshot)
+    match request.kind:
+        case PlanKind.DRAIN | PlanKind.EVACUATE:
+            return maker.emptied()
+        case PlanKind.REPAIR:
+            return maker.repaired()
+        case PlanKind.ADMIT:
+            return maker.admitted()
+        case PlanKind.REBALANCE:
+            return maker.rebalanced()
+
+
+def _planned(stated: StatedMoves) -> MovePlan | NoPlan:
+    return plan_moves(stated.problem)
+
+
+def _staying(servers: Iterable[PlacedServer]) -> list[PlacedServer]:
+    """Servers that matter to policies alone: they stay where they are."""
+    return [replace(one, pinned=one.pinned or "it stays where it is") for one in servers]
+
+
+def sparse_hosts(snapshot: Snapshot, most: int) -> list[int]:
+    """Rows of the hosts in service with the fewest bookings, of those that have any."""
+    in_service = host_states(snapshot).in_service
+    counted = [
+        (len(snapshot.bookings_of(row)), row) for row in snapshot.hosts.tolist() if in_service[row]
+    ]
+    return [row for count, row in sorted(counted) if count][:most]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A search's answer, with the problem that it answers."""
+
+    stated: StatedMoves
+    plan: MovePlan
+    stuck: tuple[Stuck, ...] = ()
+    proved: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class _Planner:
+    """Makes one plan."""
+
+    env: UseCaseEnvironment
+    caller: Caller
+    request: PlanRequest
+    identity: RequestIdentity
+    snapshot: Snapshot
+
+    def emptied(self) -> Plan:
+        """Hosts become empty."""
+        snapshot, request = self.snapshot, self.request
+        uuids = resolve_hosts(snapshot, request.hosts, request.domains)
+        rows = [snapshot.row_of[uuid] for uuid in uuids]
+        self._check_states(rows)
+        servers, ensembles = servers_on(self.env.store, snapshot, rows)
+        known = {one.consumer for one in servers}
+        beside = fellows(self.env.store, snapshot, ensembles, known)
+        goal = MoveGoal(leave=frozenset(rows))
+        found = self._search([*servers, *beside], (), goal)
+        if any(one.code in _SEARCHED for one in found.stuck):
+            found = self._with_neighbours([*servers, *beside], (), goal, found, NEIGHBOURS)
+        if any(one.code in _OF_POLICIES for one in found.stuck):
+            lenient = self._search([*servers, *beside], (), replace(goal, lenient=True))
+            found = min(found, lenient, key=lambda one: len(one.stuck))
+        names = sorted(snapshot.names[row] for row in rows)
+        subject = ", ".join((*request.domains, *request.hosts)) or ", ".join(names)
+        return replace(self._plan(found, subject), hosts=tuple(sorted(uuids)))
+
+    def _check_states(self, rows: Iterable[int]) -> None:
+        states = host_states(self.snapshot)
+        down = [row for row in rows if states.state(row) is HostState.DOWN]
+        runs = [row for row in rows if states.state(row) is not HostState.DOWN]
+        if self.request.kind is PlanKind.DRAIN and down:
+            names = ", ".join(self.snapshot.names[row] for row in down[:5])
+            raise InvalidDescription(
+                f"{names}: out of service; plan to evacuate instead", path="hosts"
+            )
+        if self.request.kind is PlanKind.EVACUATE and runs:
+            names = ", ".join(self.snapshot.names[row] for row in runs[:5])
+            raise InvalidDescription(
+                f"{names}: in service, or still running; plan to drain instead", path="hosts"
+            )
+
+    def repaired(self) -> Plan:
+        """An ensemble's policies hold again, and its members are on hosts in service."""
+        snapshot = self.snapshot
+        assert self.request.ensemble is not None
+        ensemble = own_ensemble(self.env.store, self.caller, self.request.ensemble)
+        servers = fellows(self.env.store, snapshot, (ensemble,), frozenset())
+        in_service = host_states(snapshot).in_service
+        lost = frozenset(one.host for one in servers if not in_service[one.host])
+        goal = MoveGoal(leave=lost, mended=frozenset({ensemble.id}))
+        found = self._search(servers, (), goal)
+        if any(one.code in _SEARCHED for one in found.stuck):
+            found = self._with_neighbours(servers, (), goal, found, NEIGHBOURS)
+        return replace(self._plan(found, ensemble.name), ensemble_id=ensemble.id)
+
+    def admitted(self) -> Plan:
+        """An ensemble, or more members of one, has room."""
+        ensemble, names = self._newcomers()
+        newcomers = tuple(
+            Newcomer(ensemble, name, ensemble.role(name.role)) for name in sorted(names)
+        )
+        beside = fellows(self.env.store, self.snapshot, (ensemble,), frozenset())
+        goal = MoveGoal()
+        found = self._search(beside, newcomers, goal)
+        if found.stuck:
+            found = self._with_neighbours(beside, newcomers, goal, found, ADMITTING)
+        plan = self._plan(found, ensemble.name)
+        stored = self.request.ensemble is not None
+        return replace(plan, ensemble_id=ensemble.id if stored else None)
+
+    def rebalanced(self) -> Plan:
+        """The fleet has more room for what is usually requested."""
+        snapshot, least = self.snapshot, self.request.gain or LEAST_GAIN
+        hosts = sparse_hosts(snapshot, REBALANCED)
+        servers, ensembles = servers_on(self.env.store, snapshot, hosts)
+        beside = _staying(
+            fellows(self.env.store, snapshot, ensembles, {one.consumer for one in servers})
+        )
+        gained = 0.0
+
+        def solve(stated: StatedMoves) -> MovePlan | NoPlan:
+            nonlocal gained
+            rows = stated.terrain.fleet_rows
+            assert rows is not None  # the terrain is cut from a snapshot
+            leaving = frozenset(one.consumer for one in servers if not one.pinned)
+            room = room_without(
+                snapshot, rows, stated.terrain.classes, leaving, self.env.store.flavors
+            )
+            gain = best_moves(stated, room, least)
+            gained = gain.total
+            targets = stated.problem.start.copy()
+            targets[[*gain.targets]] = [*gain.targets.values()]
+            return order_moves(stated.problem, targets)
+
+        found = self._search([*servers, *beside], (), MoveGoal(), solve)
+        plan = self._plan(found, f"{len(hosts)} hosts")
+        figures = {"gain": f"{gained:.2f}", "least_gain": f"{least:.2f}"}
+        return replace(
+            plan, lower_bound=len(plan.moves), optimal=False, attributes=MappingProxyType(figures)
+        )
+
+    def _newcomers(self) -> tuple[Ensemble, frozenset[MemberName]]:
+        """The ensemble as it is to be, and its members without a place."""
+        request, dry = self.request, self.env.in_dry_run()
+        if request.description is not None:
+            created = create_ensemble(dry, self.caller, request.description, None, self.identity)
+            return created.ensemble, frozenset(one.name for one in created.ensemble.members)
+        assert request.ensemble is not None
+        ensemble = own_ensemble(self.env.store, self.caller, request.ensemble)
+        if request.role is not None:
+            ensemble.role(request.role)
+            ensemble, _ = extended(self.env.ids, ensemble, {request.role: request.count})
+        booked = self.snapshot.live_bookings(one.server_id or one.uuid for one in ensemble.members)
+        names = frozenset(
+            one.name for one in ensemble.members if (one.server_id or one.uuid) not in booked
+        )
+        if not names:
+            raise InvalidDescription(
+                f"every member of {ensemble.name} has a place", path="ensemble"
+            )
+        return ensemble, names
+
+    def _with_neighbours(
+        self,
+        servers: Sequence[PlacedServer],
+        newcomers: Sequence[Newcomer],
+        goal: MoveGoal,
+        before: _Found,
+        most: int,
+    ) -> _Found:
+        """Search again where servers on hosts that could hold the stuck units may move aside."""
+        stated, problem = before.stated, before.stated.problem
+        stuck = np.array([one.unit for one in before.stuck], dtype=np.int64)
+        masks = problem.masks[problem.mask_of[stuck]]
+        least = problem.amounts[stuck].min(axis=0)
+        could = masks.any(axis=0) & (stated.terrain.capacity >= least).all(axis=1)
+        rows = np.flatnonzero(could)
+        wants = np.maximum(problem.amounts[stuck].max(axis=0), 1)
+        room = np.minimum(problem.free[rows] / wants, 1.0).min(axis=1)
+        chosen = rows[np.argsort(-room, kind="stable")[:most]]
+        known = {one.consumer for one in servers}
+        hosts = [self.snapshot.row_of[stated.terrain.uuids[row]] for row in chosen.tolist()]
+        more, ensembles = servers_on(self.env.store, self.snapshot, hosts)
+        more = [one for one in more if one.consumer not in known]
+        known |= {one.consumer for one in more}
+        fixed = _staying(fellows(self.env.store, self.snapshot, ensembles, known))
+        if not more:
+            return before
+        found = self._search([*servers, *more, *fixed], newcomers, goal)
+        return found if len(found.stuck) < len(before.stuck) else before
+
+    def _search(
+        self,
+        servers: Sequence[PlacedServer],
+        newcomers: Sequence[Newcomer],
+        goal: MoveGoal,
+        solve: Callable[[StatedMoves], MovePlan | NoPlan] = _planned,
+    ) -> _Found:
+        """Search until what is found passes the check."""
+        snapshot, exclusive = self.snapshot, self._exclusive
+        servers = [one for one in servers if snapshot.fleet[one.host]]
+        barred: dict[str, frozenset[int]] = {}
+        for _ in range(_ROUNDS):
+            stated = state_moves(snapshot, exclusive, servers, newcomers, goal, barred)
+            found = _as_found(stated, solve(stated))
+            moving = self._moving(found)
+            if moving:
+                servers = [
+                    replace(one, pinned=MOVING) if one.consumer in moving else one
+                    for one in servers
+                ]
+                continue
+            wrong = wrong_moves(self.env, stated, found.plan, exclusive)
+            if not wrong:
+                return found
+            for consumer, row in wrong:
+                barred[consumer] = barred.get(consumer, frozenset()) | {row}
+        raise Busy(
+            "no plan that passes the check was found: another one may be, once the ledger changes"
+        )
+
+    @property
+    def _exclusive(self) -> tuple[Ensemble, ...]:
+        return self.env.store.exclusive_ensembles(self.snapshot).ensembles
+
+    def _moving(self, found: _Found) -> frozenset[str]:
+        """The servers of the plan that Nova is moving already; migrations are none of servers."""
+        consumers = {
+            one.consumer
+            for step in found.plan.steps
+            if isinstance(one := found.stated.units[step.unit], PlacedServer)
+            and one.ensemble is None
+        }
+        return frozenset(
+            one
+            for one in consumers
+            if (known := if_stored(self.env.store.consumer, one)) is None
+            or known[0].migration_of is not None
+            or len(self._hosts(known[1])) > 1
+        )
+
+    def _hosts(self, bookings: Iterable[Booking]) -> set[int]:
+        snapshot = self.snapshot
+        rows = {int(snapshot.root[snapshot.row_of[one.provider]]) for one in bookings}
+        return {row for row in rows if SHARING_TRAIT not in snapshot.traits_of(row)}
+
+    def _plan(self, found: _Found, subject: str) -> Plan:
+        """The plan of what a search has found."""
+        stated = found.stated
+        moves = tuple(self._moves(stated, found.plan))
+        return Plan(
+            id=self.identity.id,
+            kind=self.request.kind,
+            subject=subject,
+            created_at=self.snapshot.taken_at,
+            moves=moves,
+            lower_bound=found.plan.lower_bound // MOVE_COST,
+            optimal=found.plan.optimal and not found.stuck,
+            unmoved=tuple(self._unmoved(stated, one) for one in found.stuck),
+            by=self.request.by,
+            limits=self.request.limits,
+            changed_at=self.snapshot.taken_at,
+            actor=self.caller.actor,
+            revision=self.snapshot.revision,
+        )
+
+    def _moves(self, stated: StatedMoves, plan: MovePlan) -> Iterator[Move]:
+        snapshot, states = self.snapshot, host_states(self.snapshot)
+        for step, taken in zip(plan.steps, stated.allocations_of(plan), strict=True):
+            server = stated.units[step.unit]
+            assert isinstance(server, PlacedServer)
+            assert taken is not None  # checked by `wrong_moves`
+            source, target = (int(stated.rows[one]) for one in (step.source, step.target))
+            kind = MoveKind.COLD if self.request.cold else MoveKind.LIVE
+            if states.state(source) is HostState.DOWN:
+                kind = MoveKind.EVACUATE
+            yield Move(
+                id=self.env.ids.uuid(),
+                server=server.consumer,
+                project_id=server.project_id,
+                source=snapshot.uuids[source],
+                source_name=snapshot.names[source],
+                target=snapshot.uuids[target],
+                target_name=snapshot.names[target],
+                allocations=taken,
+                kind=kind,
+                ensemble_id=None if server.ensemble is None else server.ensemble.id,
+                ensemble="" if server.ensemble is None else server.ensemble.name,
+                member=None if server.member is None else server.member.name,
+                memory_mb=server.memory_mb,
+                after=step.after,
+            )
+
+    def _unmoved(self, stated: StatedMoves, stuck: Stuck) -> Unmoved:
+        unit = stated.units[stuck.unit]
+        why = _CODES[stuck.code]
+        if stuck.rules:
+            why = f"{why}: {', '.join(stuck.rules)}"
+        if isinstance(unit, Newcomer):
+            name = f"{unit.ensemble.name} {unit.member}"
+            return Unmoved("", unit.ensemble.project_id, "", "", f"{name}: {why}", stuck.code)
+        return Unmoved(
+            server=unit.consumer,
+            project_id=unit.project_id,
+            host=self.snapshot.uuids[unit.host],
+            host_name=self.snapshot.names[unit.host],
+            reason=unit.pinned or why,
+            code=stuck.code,
+            ensemble_id=None if unit.ensemble is None else unit.ensemble.id,
+            member=None if unit.member is None else unit.member.name,
+        )
+
+
+def _as_found(stated: StatedMoves, answer: MovePlan | NoPlan) -> _Found:
+    if isinstance(answer, MovePlan):
+        return _Found(stated, answer)
+    problem = stated.problem
+    partial = answer.partial or MovePlan((), problem.start, 0, 0)
+    known = {one.unit for one in answer.stuck}
+    left = (
+        Stuck(unit, StuckCode.UNDECIDED)
+        for unit in problem.leaving
+        if problem.leave[partial.hosts[unit]] and unit not in known
+    )
+    return _Found(stated, partial, (*answer.stuck, *left), answer.proved)
