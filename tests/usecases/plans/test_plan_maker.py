@@ -23,7 +23,7 @@ from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.compliance.judgement import judge
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ledger.allocations import allocate
-from moorage.usecases.plans.plan_maker import make_plan
+from moorage.usecases.plans.plan_maker import make_again, make_plan
 from moorage.usecases.shared.allocation_write import WriteSettings
 
 FLEET = """
@@ -338,3 +338,28 @@ def overfull(snapshot: Snapshot) -> list[str]:
         capacity = {one.resource_class: one.capacity for one in snapshot.inventories_of(row)}
         found += [snapshot.names[row] for name in booked if booked[name] > capacity[name]]
     return found
+
+
+def test_a_plan_is_made_again_for_the_same_from_what_is_now(cloud: Cloud) -> None:
+    shop = cloud.ensemble("shop", ["a1", "a1", "b1"], APART)
+    cloud.stranger("a1")
+    drain = cloud.plan(PlanKind.DRAIN, hosts=("a1",), cold=True)
+    cloud.make(drain.moves[0])
+    again = make_again(cloud.service.env, drain)
+    assert again is not None
+    assert {one.server for one in again.moves} == {one.server for one in drain.moves[1:]}
+    assert {one.kind for one in again.moves} == {MoveKind.COLD}
+    repair = cloud.plan(PlanKind.REPAIR, ensemble=shop)
+    answer = cloud.service.call("DELETE", f"/ensembles/{shop}", headers={"If-Match": "*"})
+    assert answer.status_code in {200, 204}, answer.text
+    assert make_again(cloud.service.env, repair) is None
+
+
+def test_a_host_that_came_back_is_evacuated_no_more(cloud: Cloud) -> None:
+    cloud.stranger("a1")
+    for state in ("down", "up"):
+        report = {"service": {"status": "enabled", "state": state}}
+        cloud.service.call("PUT", "/hosts/a1/service", report, caller=OPERATOR)
+        if state == "down":
+            plan = cloud.plan(PlanKind.EVACUATE, hosts=("a1",))
+    assert make_again(cloud.service.env, plan) is None

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.errors import Busy, InvalidDescription, NotFound
 from moorage.domain.host_states import HostState
+from moorage.domain.plan_requests import PlanRequest
 from moorage.domain.plans import Move, MoveKind, Plan, PlanKind, Unmoved
 from moorage.domain.providers import SHARING_TRAIT
 from moorage.engine.joint.fleet_room import room_without
@@ -22,6 +23,7 @@ from moorage.engine.moves.plan import order_moves, plan_moves
 from moorage.engine.moves.problem import MovePlan, NoPlan, Stuck, StuckCode
 from moorage.engine.state.host_states import host_states
 from moorage.usecases.capacity.planned import resolve_hosts
+from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.extend import extended
 from moorage.usecases.plans.move_problem import MOVE_COST, StatedMoves, state_moves
@@ -35,6 +37,7 @@ from moorage.usecases.plans.move_units import (
 )
 from moorage.usecases.plans.plan_check import wrong_moves
 from moorage.usecases.plans.room_moves import LEAST_GAIN, best_moves
+from moorage.usecases.ports import Caller
 from moorage.usecases.shared.access import own_ensemble, require_operator
 from moorage.usecases.shared.lookup import if_stored
 
@@ -44,11 +47,8 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.member_names import MemberName
-    from moorage.domain.plan_requests import PlanRequest
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller
 
 NEIGHBOURS: Final = 64
 """Hosts whose servers may move aside for servers that otherwise have no room."""
@@ -69,6 +69,11 @@ _CODES: Final = MappingProxyType(
 )
 
 
+_ROLE: Final = "role"
+_COUNT: Final = "count"
+"""Attributes of a plan that makes room for more members of a role."""
+ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
+"""Who makes plans that nobody requests."""
 _SEARCHED: Final = frozenset({"no-room", "policy", "undecided"})
 """Reasons that may go where others move aside."""
 _OF_POLICIES: Final = frozenset({"policy", "no-order"})
@@ -98,6 +103,39 @@ def make_plan(
             return maker.admitted()
         case PlanKind.REBALANCE:
             return maker.rebalanced()
+
+
+def make_again(env: UseCaseEnvironment, plan: Plan) -> Plan | None:
+    """Make a plan for the same as another one, from the ledger as it is now; it is not stored.
+
+    Of hosts that are to be evacuated those count that do not run now. None: it cannot be made
+    again, as the ensemble or the hosts are gone, or it rebalanced, for which there is no end.
+
+    Raises:
+        Busy: time ran out before anything was found.
+    """
+    snapshot = env.store.snapshot()
+    states = host_states(snapshot)
+    hosts = [one for one in plan.hosts if one in snapshot.row_of]
+    if plan.kind is PlanKind.EVACUATE:
+        hosts = [one for one in hosts if states.state(snapshot.row_of[one]) is HostState.DOWN]
+    described = plan.kind is PlanKind.ADMIT and plan.ensemble_id is None
+    if plan.kind is PlanKind.REBALANCE or described or (plan.hosts and not hosts):
+        return None
+    request = PlanRequest(
+        plan.kind,
+        hosts=tuple(hosts),
+        ensemble=plan.ensemble_id,
+        role=plan.attributes.get(_ROLE),
+        count=int(plan.attributes.get(_COUNT, 0)),
+        by=plan.by,
+        limits=plan.limits,
+        cold=any(one.kind is MoveKind.COLD for one in plan.moves),
+    )
+    try:
+        return make_plan(env, ITSELF, request, RequestIdentity(plan.id))
+    except (InvalidDescription, NotFound):
+        return None
 
 
 def _planned(stated: StatedMoves) -> MovePlan | NoPlan:
@@ -199,8 +237,11 @@ class _Planner:
         if found.stuck:
             found = self._with_neighbours(beside, newcomers, goal, found, ADMITTING)
         plan = self._plan(found, ensemble.name)
-        stored = self.request.ensemble is not None
-        return replace(plan, ensemble_id=ensemble.id if stored else None)
+        if self.request.ensemble is None:
+            return plan
+        more = {_ROLE: self.request.role, _COUNT: str(self.request.count)}
+        given = {name: value for name, value in more.items() if value and value != "0"}
+        return replace(plan, ensemble_id=ensemble.id, attributes=MappingProxyType(given))
 
     def rebalanced(self) -> Plan:
         """The fleet has more room for what is usually requested."""
