@@ -38,6 +38,7 @@ from moorage.policies.registry import discover
 from moorage.service_environment import make_environment, open_ledger, solver_in_this_process
 from moorage.service_workers import (
     background_work,
+    plan_worker,
     start_compliance,
     start_ledger_work,
     start_nova_following,
@@ -58,7 +59,6 @@ from moorage.telemetry.traces import Traces
 from moorage.usecases.decide.search_queue import SolverBetweenTurns
 from moorage.usecases.next_deadline import next_edge
 from moorage.usecases.shared.admission import Admission
-from moorage.usecases.shared.allocation_write import WriteSettings
 from moorage.workers.health_monitor import HealthMonitor
 from moorage.workers.loop import FailureLog
 from moorage.workers.simulated_time import SimulatedTime
@@ -197,13 +197,7 @@ def _mounts(
                 env.store,
                 env.ids,
                 access=access,
-                settings=WriteSettings(
-                    lifetimes=replace(settings.lifetimes, notice=env.limits.notice),
-                    refuse_spent=env.limits.refuse_spent_claims,
-                    misplaced_members=env.limits.misplaced_members,
-                    foreign_servers=env.limits.foreign_servers,
-                    build_retries=env.limits.build_retries,
-                ),
+                settings=settings.writes,
                 candidates=settings.candidates,
             ),
             unauthorized=known.unauthorized_bare,
@@ -288,10 +282,12 @@ def application(config: Mapping[str, Any]) -> Application:
     failures = FailureLog()
     first = config["worker"] == _FIRST
     judges = settings.clock_file is not None or (first and not settings.planners.processes)
-    work, simulated = background_work(env, settings, metrics, judges=judges), None
+    plans = plan_worker(env, settings, metrics) if first else None
+    work, simulated = background_work(env, settings, metrics, plans, judges=judges), None
     if settings.clock_file is not None:
         turn, clock = RLock(), SettableClock(settings.clock_file)
-        simulated = SimulatedTime(clock, partial(next_edge, env), work, turn)
+        ends = tuple if plans is None else plans.ends
+        simulated = SimulatedTime(clock, partial(next_edge, env, ends), work, turn)
         work = work.in_turns(turn)
     start_ledger_work(work, health, failures)
     start_service_work(env, settings, metrics, failures)

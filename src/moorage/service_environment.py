@@ -102,6 +102,7 @@ def make_environment(settings: Settings, *, store: Store, solver: Solver) -> Use
             else ProjectTurns(at_once, time.monotonic, settings.limits.time_limit / SECOND),
         ),
         check=lease_check(settings.outward),
+        moves_servers=settings.outward.move_servers != "none",
     )
 
 

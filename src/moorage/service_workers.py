@@ -22,6 +22,8 @@ from moorage.usecases.events.thresholds import ThresholdWatcher
 from moorage.usecases.events.trim import EventTrimmer, record_passed
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.retention import Retention
+from moorage.usecases.plans.simulated_moves import SimulatedMoves
+from moorage.usecases.plans.steps import PlanWorker
 from moorage.usecases.ports import Caller
 from moorage.usecases.server_providers.lifecycle import ServerProviderSweeper
 from moorage.usecases.waitlist.rounds import WaitlistWorker
@@ -33,6 +35,7 @@ from moorage.workers.nova_notifications import ServiceNotifications
 from moorage.workers.nova_sync import NovaLists, NovaSync
 
 if TYPE_CHECKING:
+    from moorage.domain.plans import Move
     from moorage.domain.topology_rules import TopologyRules
     from moorage.settings import Settings
     from moorage.shadow.follower import Follower
@@ -48,8 +51,26 @@ _ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset
 """The caller of what the service does by its settings."""
 
 
+def plan_worker(env: UseCaseEnvironment, settings: Settings, metrics: Metrics) -> PlanWorker | None:
+    """Who carries out plans; None: nobody does here."""
+    env = env.by(actors.PLANS)
+    if settings.outward.move_servers == "simulated":
+        mover = SimulatedMoves(env.store, env.ids, settings.writes)
+        return PlanWorker(env, mover, counted=partial(_count_move, metrics))
+    return None
+
+
+def _count_move(metrics: Metrics, move: Move) -> None:
+    metrics.count(table.PLAN_MOVES, move.kind.value, move.state.value)
+
+
 def background_work(
-    env: UseCaseEnvironment, settings: Settings, metrics: Metrics, *, judges: bool
+    env: UseCaseEnvironment,
+    settings: Settings,
+    metrics: Metrics,
+    plans: PlanWorker | None = None,
+    *,
+    judges: bool,
 ) -> LedgerWork:
     """The work that keeps the ledger in step with time; `judges`: also that of ensembles."""
     reached = outgoing_calls(settings.outward)
@@ -68,6 +89,7 @@ def background_work(
             "leases": LeaseSweeper(env.by(actors.LEASES)).run_round,
             "server providers": ServerProviderSweeper(env.by(actors.SERVER_PROVIDERS)).run_round,
             "waitlist": WaitlistWorker(env.by(actors.WAITLIST)).run_round,
+            **({} if plans is None else {"plans": plans.run_round}),
             **({"compliance": compliance_monitor(env, metrics).run_round} if judges else {}),
         },
     )

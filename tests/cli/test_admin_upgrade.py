@@ -76,7 +76,10 @@ def test_the_table_is_the_one_of_other_services(check: Check, offline: Cli) -> N
         ("[keystone_authtoken]\nauth_url = http://k\n", "but auth is noauth2"),
         ("[DEFAULT]\ntoken_file = t\n", "there is a token_file, but auth is noauth2"),
         ("[DEFAULT]\nhost = 0.0.0.0\ninsecure = true\n", "everybody who reaches the port"),
-        ("[nova]\nauth_type = password\n", "neither end_servers nor ticket_flavors is nova"),
+        (
+            "[nova]\nauth_type = password\n",
+            "none of end_servers, move_servers, ticket_flavors is nova",
+        ),
         ("[oslo_messaging_rabbit]\nssl = 1\n", "ignored section [oslo_messaging_rabbit]"),
     ],
 )

@@ -115,7 +115,7 @@ def test_plans_are_listed_newest_first_by_state_and_kind(store: Ledger) -> None:
     assert ids(kind=PlanKind.DRAIN, state=PlanState.RUNNING) == ["b"]
     with pytest.raises(NotFound):
         ids(Page(2, "x"))
-    assert store.plans.running() == [running, repair]
+    assert store.plans.unfinished() == [running, repair]
     assert store.plans.counts() == {
         PlanState.READY: 1,
         PlanState.RUNNING: 2,

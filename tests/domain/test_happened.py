@@ -16,6 +16,7 @@ from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, match
 from moorage.domain.leases import Lease, LeaseState
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import Period
+from moorage.domain.plans import Plan
 from moorage.domain.server_providers import ServerProvider
 from moorage.domain.shares import Share, ShareState
 from moorage.domain.waitlist import WaitlistEntry
@@ -35,6 +36,9 @@ class Stood:
         return self.stored
 
     def entry(self, id_: str) -> WaitlistEntry | None:
+        raise AssertionError(id_)
+
+    def plan(self, id_: str) -> Plan | None:
         raise AssertionError(id_)
 
     def decision_state(self, id_: str) -> str | None:

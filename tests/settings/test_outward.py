@@ -58,6 +58,8 @@ def test_the_secret_of_the_webhook_is_in_a_file(tmp_path: Path, program: Path) -
         ({"end_servers": "nova"}, r"needs a section \[nova\]"),
         ({"end_servers": "me"}, "must be one of"),
         ({"end_servers": "simulated"}, "is for simulations"),
+        ({"move_servers": "simulated"}, "is for simulations"),
+        ({"move_servers": "nova"}, r"needs a section \[nova\]"),
         ({"hook": "/nowhere/hook"}, "no program"),
         ({"hook": "/tmp"}, "no program"),
         ({"webhook_secret_file": "/nowhere/secret"}, "No such file"),

@@ -144,6 +144,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "waitlist_time": "2s",
         "tenant_times": "15m",
         "end_servers": "none",
+        "move_servers": "none",
         "ticket_flavors": "none",
         "nova_sync": "never",
         "nova_notifications": "rabbit://nova:secret@127.0.0.1:5672/cell1",

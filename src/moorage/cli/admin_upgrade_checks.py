@@ -173,13 +173,15 @@ class UpgradeChecks(UpgradeCommands):
             name
             for name, used in (
                 ("end_servers", outward.end_servers == "nova"),
+                ("move_servers", outward.move_servers == "nova"),
                 ("ticket_flavors", outward.ticket_flavors),
             )
             if used
         ]
         if not uses:
             return Result(
-                Code.SUCCESS, "not needed: neither end_servers nor ticket_flavors is nova"
+                Code.SUCCESS,
+                "not needed: none of end_servers, move_servers and ticket_flavors is nova",
             )
         from moorage.outward.nova import compute_adapter
         from moorage.outward.timeout import call_with_timeout
@@ -270,8 +272,9 @@ def _doubts(effective: Effective) -> Iterator[str]:
         yield f"there is a token_file, but auth is {auth}"
     if value["insecure"] and auth == "noauth2":
         yield "auth is noauth2: everybody who reaches the port is believed to be an administrator"
-    if effective.nova and "nova" not in {value["end_servers"], value["ticket_flavors"]}:
-        yield "there is a section [nova], but neither end_servers nor ticket_flavors is nova"
+    users = ("end_servers", "move_servers", "ticket_flavors")
+    if effective.nova and all(value[one] != "nova" for one in users):
+        yield f"there is a section [nova], but none of {', '.join(users)} is nova"
     if value["clock_file"]:
         yield "clock_file is for simulations: the time is what that file says"
 

@@ -144,7 +144,7 @@ class Start(Command):
                     directory,
                     now,
                     port=args.port,
-                    settings=sim_process.ENDING if args.end_servers else "",
+                    settings=sim_process.settings_text(end_servers=args.end_servers),
                     terminal=self.app.stderr,
                 )
                 with connect(started.access) as client:

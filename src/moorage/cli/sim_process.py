@@ -31,14 +31,18 @@ if TYPE_CHECKING:
 START_SECONDS: Final = 120.0
 """How long a server may take that is alive: on a busy machine its imports alone take a while."""
 STOP_SECONDS: Final = 8.0
-ENDING: Final = "[DEFAULT]\nend_servers = simulated\n"
-"""The settings of a service that ends servers itself."""
 _POLL: Final = 0.02
 _SERVING: Final = re.compile(
     r"serving on (?P<endpoint>http://[0-9.:]+).*\n(moorage: the page is at (?P<page>\S+)\n)?"
 )
 _TOLD: Final = 12
 """Last lines of the log that are shown when it does not start."""
+
+
+def settings_text(*, end_servers: bool) -> str:
+    """The settings of a simulation, which moves servers itself, and may end them."""
+    ending = "end_servers = simulated\n" if end_servers else ""
+    return f"[DEFAULT]\nmove_servers = simulated\n{ending}"
 
 
 class DidNotStart(MoorageError):
@@ -87,7 +91,7 @@ def start(
         directory: its content is removed.
         now: what its clock shows.
         port: None: any free one.
-        settings: a configuration file for the service, such as `ENDING`; a resumed one has it too.
+        settings: a file for the service, such as `settings_text`; a resumed one has it too.
         terminal: where the wait is shown; None: stderr.
 
     Raises:

@@ -18,6 +18,7 @@ from moorage.domain.events import DerivedEvent
 from moorage.domain.host_states import HostState
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, format_instant
+from moorage.domain.plan_events import plan_events
 from moorage.domain.waitlist import EntryState
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member, Role
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.plans import Plan
     from moorage.domain.server_providers import ServerProvider
     from moorage.domain.shares import Share
     from moorage.domain.waitlist import Estimate, WaitlistEntry
@@ -67,6 +69,9 @@ class StoredState(Protocol):
 
     def window(self, id_: str) -> CapacityWindow:
         """A planned window that is deleted."""
+
+    def plan(self, id_: str) -> Plan | None:
+        """A plan before the change; None: it is new."""
 
 
 def derive_events(every: Iterable[Change], before: StoredState) -> Iterator[DerivedEvent]:
@@ -453,6 +458,10 @@ def _explanation(change: changes.PutExplanation, before: StoredState) -> Iterato
     yield DerivedEvent("request.refused", change.project_id, why.id, 0, body)
 
 
+def _plan(change: changes.PutPlan, before: StoredState) -> Iterator[DerivedEvent]:
+    return plan_events(change.stored, before.plan(change.plan.id))
+
+
 def _event(change: changes.PutEvent, before: StoredState) -> Iterator[DerivedEvent]:
     del before
     yield change.happened
@@ -477,6 +486,7 @@ _TOLD: Final[Mapping[type, Callable[[Any, StoredState], Iterator[DerivedEvent]]]
             changes.PutEntry: _entry,
             changes.PutExplanation: _explanation,
             changes.PutViolation: _violation,
+            changes.PutPlan: _plan,
             changes.PutEvent: _event,
         }
     )

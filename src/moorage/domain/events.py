@@ -47,6 +47,8 @@ _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _SLICE: Final = ("server_provider", "server", "resources", "status", "slice", "project")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 _HOST: Final = ("host", "state", "former_state", "closed", "reason")
+_PLAN: Final = ("kind", "of", "status", "moves", "done", "failed", "note")
+_MOVE: Final = (*("server", "project", "kind", "source", "target", "ensemble", "member", "error"),)
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
 
 PROGRESS: Final = "decision.progress"
@@ -285,6 +287,27 @@ EVENT_TYPES: Final = (
     ),
     EventType("host.opened", "host", "nothing closes it any more (operators)", _HOST),
     EventType(
+        "plan.created", "plan", "it is made (this and all others of plans: operators)", _PLAN
+    ),
+    EventType("plan.started", "plan", "it is applied, or again after a pause", _PLAN),
+    EventType("plan.move_begun", "plan", "a server of it is to be moved now", _MOVE),
+    EventType("plan.move_done", "plan", "a server is on its target", _MOVE),
+    EventType("plan.move_failed", "plan", "a move is refused or given up; the server stays", _MOVE),
+    EventType(
+        "plan.move_skipped", "plan", "a server needs no move: it is deleted, or elsewhere", _MOVE
+    ),
+    EventType(
+        "plan.replanned",
+        "plan",
+        "the moves that had not begun are others: a host or policy allowed them no more",
+        _PLAN,
+    ),
+    EventType(
+        "plan.paused", "plan", "no further move begins until it is applied; `note` says why", _PLAN
+    ),
+    EventType("plan.done", "plan", "no move is left", _PLAN),
+    EventType("plan.canceled", "plan", "an operator cancels it", _PLAN),
+    EventType(
         "topology.changed",
         "topology",
         "the failure domains of hosts are written anew; what that breaks follows as policy.violated"
@@ -312,7 +335,7 @@ THRESHOLDS: Final = frozenset({"lease.time_left", "ensemble.max_additional", "ca
 NAMED_ONLY: Final = frozenset({PROGRESS})
 """Types that are delivered only where a subscription names them: `decision.*` does not."""
 OPERATORS_ONLY: Final = frozenset(
-    name for name in NAMES if name.startswith(("capacity.", "host.", "topology."))
+    name for name in NAMES if name.startswith(("capacity.", "host.", "plan.", "topology."))
 )
 """Types that speak of hosts and of the whole cloud: no tenant of the operator's project reads
 them."""

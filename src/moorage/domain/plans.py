@@ -116,6 +116,8 @@ class Move:
     ended_at: Instant | None = None
     attempts: int = 0
     """How often Nova was asked to move the server."""
+    asked: bool = False
+    """Whether Nova has accepted the request of the last attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,8 @@ class Plan:
     generation: int = 0
     attributes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Figures that belong to its kind, such as what rebalancing gains."""
+    digest: str = ""
+    """The fingerprint of the request that made it, where its client named it."""
 
     @property
     def complete(self) -> bool:
@@ -193,6 +197,11 @@ class Plan:
     def memory_mb(self) -> int:
         """Memory that all moves copy, in MiB."""
         return sum(one.memory_mb for one in self.moves)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether Nova moves a server of it now, also after it was paused or canceled."""
+        return any(one.state is MoveState.MOVING for one in self.moves)
 
     def startable(self) -> tuple[int, ...]:
         """Positions of the moves that may begin now, by the order and the limits alone."""
@@ -217,7 +226,8 @@ class Plan:
         return tuple(found)
 
     def _ready(self, move: Move) -> bool:
-        return all(self.moves[one].state is MoveState.DONE for one in move.after)
+        left = {MoveState.DONE, MoveState.SKIPPED}
+        return all(self.moves[one].state in left for one in move.after)
 
     def with_move(self, number: int, move: Move, at: Instant) -> Plan:
         """The plan with another state of one move."""

@@ -136,6 +136,16 @@ LEASES: Final = (
         " service itself, which deletes their allocations.",
     ),
     Setting(
+        "move_servers",
+        one_of("none", "nova", "simulated"),
+        "none",
+        "WHO",
+        "Who moves servers when an operator applies a plan: nobody, so that plans can only be"
+        " printed as commands (none); Nova, with the credentials of section [nova]; or, in"
+        " simulations only (`clock_file`), the service itself, which writes allocations as Nova"
+        " does.",
+    ),
+    Setting(
         "ticket_flavors",
         one_of("none", "nova"),
         "none",

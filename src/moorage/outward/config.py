@@ -20,6 +20,8 @@ class OutwardConfig:
 
     end_servers: str = "none"
     """`none`, `hook`, `nova` or `simulated`."""
+    move_servers: str = "none"
+    """`none`, `nova` or `simulated`."""
     ticket_flavors: bool = False
     """Whether ticket flavors are created and deleted in Nova."""
     hook: str | None = None

@@ -18,6 +18,7 @@ from moorage.domain.changes import Changeset
 from moorage.domain.effects import Lane
 from moorage.domain.errors import MoorageError
 from moorage.domain.period import SECOND
+from moorage.domain.plans import PlanState
 from moorage.domain.waitlist import EntryState
 from moorage.http.process_status import Column
 from moorage.telemetry import table
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from moorage.http.process_status import ProcessStatus, Row
     from moorage.telemetry.instruments import Metrics, ReadSamples
     from moorage.usecases.compliance_ports import ComplianceRecords
+    from moorage.usecases.plan_ports import PlanRecords
 
 PATIENCE: Final = 10.0
 """Seconds a solver or planner may be away, once one was up, before its absence counts."""
@@ -116,6 +118,10 @@ class Ledger(Protocol):
     def compliance(self) -> ComplianceRecords:
         """Violations."""
 
+    @property
+    def plans(self) -> PlanRecords:
+        """Plans."""
+
 
 @dataclass(frozen=True, slots=True)
 class HealthChecks:
@@ -152,6 +158,7 @@ class HealthChecks:
             table.EFFECTS_AGE: self._ages,
             table.WAITLIST: self._waiting,
             table.VIOLATIONS: self._violations,
+            table.PLANS: self._plans,
             table.SOLVERS: lambda: _one(self._solvers_up()),
             table.PLANNERS: lambda: _one(self._planners_up()),
             table.PLANNING: self._planning,
@@ -215,6 +222,10 @@ class HealthChecks:
     def _violations(self) -> Iterable[tuple[tuple[str, ...], float]]:
         counts = self.ledger.compliance.counts()
         return [((kind, str(required).lower()), n) for (kind, required), n in counts.items()]
+
+    def _plans(self) -> Iterable[tuple[tuple[str, ...], float]]:
+        counts = self.ledger.plans.counts()
+        return [((state.value,), counts.get(state, 0)) for state in PlanState]
 
     def _database(self) -> None:
         """Bring the snapshot up to date with the ledger.

@@ -176,6 +176,20 @@ VIOLATIONS: Final = Row(
     ("type", "required"),
     on_scrape=True,
 )
+PLANS: Final = Row(
+    "moorage_plans",
+    Kind.GAUGE,
+    "Plans to move servers, by state.",
+    ("state",),
+    on_scrape=True,
+)
+PLAN_MOVES: Final = Row(
+    "moorage_plan_moves_total",
+    Kind.COUNTER,
+    "Moves of plans that are over, by kind (live, cold, evacuate) and outcome (done, failed,"
+    " skipped).",
+    ("kind", "outcome"),
+)
 MISSED: Final = Row(
     "moorage_violations_missed_total",
     Kind.COUNTER,
@@ -280,7 +294,7 @@ TABLE: Final = (
     *(SOLVES, SOLVERS, PLANNERS, PLANNING),
     *(HELD, EXPIRED, EXPIRY_ROUND),
     *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND, DELIVERIES, WAITLIST),
-    *(VIOLATIONS, MISSED),
+    *(VIOLATIONS, MISSED, PLANS, PLAN_MOVES),
     *(CONNECTIONS, READY, STARTS, REPLACED, CPU, MEMORY),
     *(OPEN, UNSENT, ARRIVING, READERS_ENDED, BODIES_REFUSED, INFO),
 )

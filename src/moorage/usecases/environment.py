@@ -34,6 +34,8 @@ class UseCaseEnvironment(DecideEnvironment):
     """Limits how many expensive requests this process runs at once."""
     waitlist_memory: WaitlistMemory = field(default_factory=WaitlistMemory, compare=False)
     """Failed attempts at waitlist entries, as this process remembers them."""
+    moves_servers: bool = False
+    """Whether this service carries plans out."""
     kept_maps: KeptMaps = field(default_factory=KeptMaps, compare=False)
     """Maps of the fleet that this process has made."""
     series_in_progress: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)

@@ -12,7 +12,7 @@ from moorage.domain.period import FOREVER, Period
 from moorage.usecases.shared.lookup import every_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
@@ -22,8 +22,10 @@ _READ: Final = 1_000
 """Waitlist entries, and servers past their end, that are read."""
 
 
-def next_edge(env: UseCaseEnvironment) -> Instant:
+def next_edge(env: UseCaseEnvironment, ends: Callable[[], Iterable[Instant]] = tuple) -> Instant:
     """The next instant after now at which something is due; FOREVER if there is none.
+
+    `ends` are those of moves that a simulation makes.
 
     Raises:
         MoorageError: the ledger is out of reach.
@@ -35,6 +37,7 @@ def next_edge(env: UseCaseEnvironment) -> Instant:
         store.next_due(),
         *map(_over, waiting),
         *_grace_ends(env),
+        *ends(),
     )
     now = store.now()
     return min((one for one in edges if one > now), default=FOREVER)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from moorage.domain.actors import Actor
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Duration, Instant, Period
+    from moorage.domain.plans import Move
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.quotas import Quota, QuotaName, QuotaUse
     from moorage.domain.records import Deletable, RecordKind, RecordPlace
@@ -86,11 +88,13 @@ class NamedRecord:
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveEnsembles:
-    """The ensembles that keep others out; see `Ensemble.keeps_others_out`."""
+    """What keeps others out: ensembles (see `Ensemble.keeps_others_out`), and targets of moves."""
 
     ensembles: tuple[Ensemble, ...]
     of_consumer: Mapping[str, tuple[Ensemble, ...]]
     """Consumer of a member or of headroom -> the ensembles that it is of."""
+    targets: Mapping[str, tuple[Move, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Server -> its moves of plans that run or are paused, whose targets are held for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -433,6 +433,9 @@ class PutPlan:
 
     plan: Plan
     generation: int | None
+    targets: bool = False
+    """Whether its targets are held from now on, or no longer, or those of other moves. It
+    conflicts with commits that rely on all exclusive ensembles, as these know of held targets."""
 
     @property
     def stored(self) -> Plan:

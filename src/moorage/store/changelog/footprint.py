@@ -25,8 +25,8 @@ MOST: Final = 200
 """Locks of one commit; who needs more takes the one lock over all of them."""
 
 EXCLUSIVE: Final = "exclusive ensembles"
-"""Locked like a provider: all ensembles that keep others out. That one no longer does, harms
-nobody, so only those that do say that they are changed."""
+"""Locked like a provider: all ensembles that keep others out, and the targets of plans. That an
+ensemble no longer does, harms nobody, so only those that do say that they are changed."""
 
 
 @dataclass
@@ -164,6 +164,12 @@ def _put_entry(found: Footprint, change: changes.PutEntry) -> None:
         found.ids.add(f"waitlist {one.project_id}")
 
 
+def _put_plan(found: Footprint, change: changes.PutPlan) -> None:
+    found.ids.add(change.plan.id)
+    if change.targets:
+        found.providers.add(EXCLUSIVE)
+
+
 def _mark_judged(found: Footprint, change: changes.MarkJudged) -> None:
     found.ids.update(id_ for id_, _ in change.judged)
 
@@ -224,7 +230,7 @@ _NOTES: Final[Mapping[type, _Note]] = MappingProxyType(
         changes.TrimEvents: _ids(lambda _: "trim events"),
         changes.PutSubscription: _put_subscription,
         changes.PutEntry: _put_entry,
-        changes.PutPlan: _id("plan.id"),
+        changes.PutPlan: _put_plan,
         changes.DeletePlan: _id("id"),
         changes.PassEvents: _pass_events,
         changes.DeleteSubscription: _id("id"),

@@ -14,6 +14,7 @@ from moorage.domain.effects import EffectState
 from moorage.domain.errors import NotFound
 from moorage.domain.explain import Refusal, RefusedRequest
 from moorage.domain.period import FOREVER
+from moorage.domain.plans import PlanState
 from moorage.domain.references import references_of
 from moorage.store.read import leases
 from moorage.store.read.leases import LIVE
@@ -24,7 +25,7 @@ from moorage.usecases.paging import WHOLE_LEDGER
 from moorage.usecases.ports import ExclusiveEnsembles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation, Stage
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
+    from moorage.domain.plans import Move, Plan
     from moorage.domain.templates import Template
     from moorage.engine.state.snapshot import Snapshot
     from moorage.store.backend import Backend
@@ -98,6 +100,11 @@ _EXCLUSIVE: Final = (
     .outerjoin(tables.ensembles, _e.id == tables.exclusive_ensembles.c.ensemble_id)
     .order_by(_e.number)
 )
+_HELD_TARGETS: Final = (
+    select(tables.plans.c.body)
+    .where(tables.plans.c.state.in_((PlanState.RUNNING.value, PlanState.PAUSED.value)))
+    .order_by(tables.plans.c.number)
+)
 _OF_SERVER: Final = (
     select(_e.body)
     .join(tables.member_servers, tables.member_servers.c.ensemble_id == _e.id)
@@ -138,6 +145,16 @@ def _by_consumer(ensembles: Sequence[Ensemble]) -> Mapping[str, tuple[Ensemble, 
             for consumer in {member.uuid, member.server_id} - {None}:
                 found.setdefault(str(consumer), []).append(ensemble)
     return MappingProxyType({consumer: tuple(owners) for consumer, owners in found.items()})
+
+
+def _targets(plans: Iterable[Plan]) -> Mapping[str, tuple[Move, ...]]:
+    """Server -> its moves that are not over."""
+    found: dict[str, list[Move]] = {}
+    for one in plans:
+        for move in one.moves:
+            if not move.state.over:
+                found.setdefault(move.server, []).append(move)
+    return MappingProxyType({server: tuple(moves) for server, moves in found.items()})
 
 
 class EnsembleQueries(Reader):
@@ -204,9 +221,10 @@ class EnsembleQueries(Reader):
         """Ensembles that keep others out; read again only after one of them has changed."""
         ((revision, known),) = self._exclusive
         if snapshot.exclusive_revision != revision:
-            found = self._ask(_EXCLUSIVE)
+            found, plans = self._backend.ask((_EXCLUSIVE, {}), (_HELD_TARGETS, {}))
             ensembles = tuple(stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body)
-            known = ExclusiveEnsembles(ensembles, _by_consumer(ensembles))
+            targets = _targets(stored_bodies.PLAN.decode(body) for body in plans.scalars())
+            known = ExclusiveEnsembles(ensembles, _by_consumer(ensembles), targets)
             self._exclusive[0] = found[0].exclusive_revision, known
         return known
 

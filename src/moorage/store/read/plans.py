@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from moorage.usecases.paging import Page
 
 _p = tables.plans.c
-_RUNNING: Final = select(_p.body).where(_p.state == PlanState.RUNNING.value).order_by(_p.number)
+_UNFINISHED: Final = (
+    select(_p.body)
+    .where(_p.ended_at.is_(None), _p.state != PlanState.READY.value)
+    .order_by(_p.number)
+)
 _COUNTS: Final = select(_p.state, func.count().label("number")).group_by(_p.state)
 
 
@@ -38,8 +42,8 @@ class PlanStore(Reader):
             wanted = wanted.where(_p.kind == kind.value)
         return self._listed(tables.plans, stored_bodies.PLAN, wanted, page, newest_first=True)
 
-    def running(self) -> Sequence[Plan]:
-        return self._every(stored_bodies.PLAN, _RUNNING)
+    def unfinished(self) -> Sequence[Plan]:
+        return self._every(stored_bodies.PLAN, _UNFINISHED)
 
     def counts(self) -> Mapping[PlanState, int]:
         return {PlanState(row.state): int(row.number) for row in self._ask(_COUNTS)}

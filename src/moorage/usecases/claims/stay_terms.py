@@ -66,7 +66,7 @@ def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifeti
 def over_stay(search: CandidateSearch) -> CandidateSearch:
     """The search of what is free for as long as the query needs capacity; see `query_period`."""
     lifetimes = search.asked.settings.lifetimes
-    return replace(search, fleet=fleet_for_query(search.snapshot, search.query, lifetimes))
+    return replace(search, fleet=fleet_for_query(search.fleet, search.query, lifetimes))
 
 
 def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims import presented, stay_terms
-from moorage.usecases.ledger import build_retries, exclusive_hosts, member_moves, server_moves
+from moorage.usecases.ledger import (
+    build_retries,
+    exclusive_hosts,
+    member_moves,
+    plan_targets,
+    server_moves,
+)
 from moorage.usecases.shared.allocation_write import CommitRule, WriteRule, named_by_request
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.tickets import allocations as tickets
 
 if TYPE_CHECKING:
+    from moorage.domain.changes import Changeset
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.shared.allocation_write import AllocationWrite
 
@@ -44,8 +51,22 @@ def _may_retry_build(asked: AllocationWrite) -> bool:
 
 
 def _in_kept_fleet(asked: AllocationWrite, snapshot: Snapshot) -> bool:
-    """Whether there are exclusive ensembles; the commit relies on what this process knows."""
-    return bool(asked.store.exclusive_ensembles(snapshot).ensembles)
+    """Whether there are exclusive ensembles, or places that plans hold for servers.
+
+    The commit relies on what this process knows.
+    """
+    known = asked.store.exclusive_ensembles(snapshot)
+    return bool(known.ensembles or known.targets)
+
+
+def _judge_kept(asked: AllocationWrite, changeset: Changeset) -> Changeset:
+    """The changeset, judged by what is kept from its servers, which take what is held for them."""
+    known = asked.store.exclusive_ensembles(asked.store.snapshot())
+    if known.ensembles:
+        changeset = exclusive_hosts.judge(asked, changeset)
+    if any(one.consumer.uuid in known.targets for one in asked.writes):
+        changeset = plan_targets.take_held_target(asked, changeset)
+    return changeset
 
 
 def _of_members(asked: AllocationWrite, _: Snapshot) -> bool:
@@ -65,7 +86,7 @@ WRITE_RULES: Final = (
     WriteRule(_name_claim, presented.take_by_claim),
 )
 COMMIT_RULES: Final = (
-    CommitRule(_in_kept_fleet, exclusive_hosts.judge),
+    CommitRule(_in_kept_fleet, _judge_kept),
     CommitRule(_of_members, member_moves.judge),
     CommitRule(_preemptible, stay_terms.end_in_time),
 )

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.usecases.claims import presented, stay_terms
-from moorage.usecases.ledger import build_retries, exclusive_hosts, host_states, member_moves
+from moorage.usecases.ledger import (
+    build_retries,
+    exclusive_hosts,
+    host_states,
+    member_moves,
+    plan_targets,
+)
 from moorage.usecases.shared.candidate_search import (
     CandidateSearch,
     RequestRule,
@@ -76,8 +82,19 @@ def _among_closed_hosts(search: CandidateSearch) -> bool:
 
 
 def _in_kept_fleet(search: CandidateSearch) -> bool:
-    """Whether there are exclusive ensembles."""
-    return bool(search.asked.store.exclusive_ensembles(search.snapshot).ensembles)
+    """Whether there are exclusive ensembles, or places that plans hold for servers."""
+    known = search.asked.store.exclusive_ensembles(search.snapshot)
+    return bool(known.ensembles or known.targets)
+
+
+def _on_kept_fleet(search: CandidateSearch) -> CandidateSearch:
+    """The search without what is kept from the server, and with what is held for it."""
+    known = search.asked.store.exclusive_ensembles(search.snapshot)
+    if known.ensembles:
+        search = exclusive_hosts.without_exclusive_hosts(search)
+    if search.asked.named in known.targets:
+        search = plan_targets.on_held_target(search)
+    return search
 
 
 def _move_member(search: CandidateSearch) -> bool:
@@ -101,7 +118,7 @@ SEARCH_RULES: Final = (
     SearchRule(_present_claim, presented.on_place),
     SearchRule(_with_server_providers, without_server_providers),
     SearchRule(_among_closed_hosts, host_states.without_closed_hosts),
-    SearchRule(_in_kept_fleet, exclusive_hosts.without_exclusive_hosts),
     SearchRule(_move_member, member_moves.with_hosts_for_move),
+    SearchRule(_in_kept_fleet, _on_kept_fleet),
     SearchRule(_have_terms, stay_terms.over_stay),
 )

@@ -125,7 +125,7 @@ _NEW_EXCLUSIVE: Final = insert(tables.exclusive_ensembles)
 _NO_EXCLUSIVE: Final = delete(tables.exclusive_ensembles).where(
     tables.exclusive_ensembles.c.ensemble_id == OF
 )
-_EXCLUSIVE_MOVED: Final = update(tables.ledger).values(
+EXCLUSIVE_MOVED: Final = update(tables.ledger).values(
     exclusive_revision=tables.ledger.c.exclusive_revision + 1
 )
 
@@ -223,7 +223,7 @@ def _list_exclusive(batch: Batch, ensemble_id: str, *, kept: bool, keeps: bool) 
     elif kept and not keeps:
         batch.connection.do(_NO_EXCLUSIVE, mine)
     if kept or keeps:
-        batch.connection.do(_EXCLUSIVE_MOVED)
+        batch.connection.do(EXCLUSIVE_MOVED)
 
 
 def _bookers(ensemble: Ensemble) -> frozenset[str]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease
+    from moorage.domain.plans import Plan
     from moorage.domain.server_providers import ServerProvider
     from moorage.domain.subscriptions import Subscription
     from moorage.domain.waitlist import WaitlistEntry
@@ -229,6 +230,10 @@ class _Replaced:
         return stored_bodies.CAPACITY_WINDOW.decode(
             self.batch.replaced["capacity window", id_].body
         )
+
+    def plan(self, id_: str) -> Plan | None:
+        row = self.batch.replaced.get(("plan", id_))
+        return None if row is None else stored_bodies.PLAN.decode(row.body)
 
     def owner(self, id_: str) -> tuple[str, str]:
         row = self.batch.replaced["ensemble", id_]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.store.commit.apply.ensembles import EXCLUSIVE_MOVED
 from moorage.store.commit.apply.kinds import Kind, expect, write
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
@@ -26,11 +27,13 @@ def put_plan(batch: Batch, change: PutPlan) -> None:
     values: dict[str, Any] = {
         "kind": one.kind.value,
         "state": one.state.value,
-        "ended_at": batch.now if one.state.over else None,
+        "ended_at": batch.now if one.state.over and not one.under_way else None,
         "generation": one.generation,
         "body": stored_bodies.PLAN.encode(one),
     }
     write(batch, _PLAN, one.id, values, change.generation)
+    if change.targets:
+        batch.connection.do(EXCLUSIVE_MOVED)
 
 
 def delete_plan(batch: Batch, change: DeletePlan) -> None:

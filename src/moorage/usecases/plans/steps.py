@@ -1,0 +1,224 @@
+"""Carries plans out: looks at the moves under way, and begins those that may begin.
+
+Every step is written before it is taken, under the plan's generation, so that one process takes
+it. A process that ends in between leaves a move of which it is not known whether it was asked for;
+who goes on looks, and asks again if nothing moves the server. A `ServerMover` makes the moves.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
+from moorage.domain.host_states import HostState
+from moorage.domain.plan_progress import (
+    REPLANNED,
+    MoveProgress,
+    accepted,
+    begun,
+    ended,
+    paused,
+    replanned,
+    reported,
+    returned,
+    settled,
+)
+from moorage.domain.plans import MoveState, PlanState
+from moorage.engine.state.host_states import host_states
+from moorage.usecases.ledger.member_moves import refused_move
+from moorage.usecases.ledger.plan_targets import freed, held, host_of, is_held
+from moorage.usecases.plan_ports import MoveRefused, MoverUnreachable
+from moorage.usecases.plans.lifecycle import committed
+from moorage.usecases.ports import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moorage.domain.period import Instant
+    from moorage.domain.plans import Move, Plan
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.plan_ports import ServerMover
+
+_log = logging.getLogger(__name__)
+_ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
+MOST_REPLANS: Final = 5
+"""How often a plan is made again while it runs, before it pauses instead."""
+
+
+class Replans(Protocol):
+    """Makes a plan for the same as another one, from the ledger as it is now."""
+
+    def __call__(self, env: UseCaseEnvironment, plan: Plan) -> Plan | None:
+        """The new plan; None: it cannot be made again."""
+
+
+def never(env: UseCaseEnvironment, plan: Plan) -> Plan | None:  # noqa: ARG001 - a `Replans`
+    """Make no plan again."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWorker:
+    """Rounds over all plans that are applied. Any number of processes may run them."""
+
+    env: UseCaseEnvironment
+    mover: ServerMover
+    replan: Replans = never
+    counted: Callable[[Move], object] = lambda _move: None
+    """Hears of each move that is over."""
+
+    def run_round(self) -> bool:
+        """Bring every plan as far as it goes now; whether anything was done.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        done = False
+        for plan in self.env.store.plans.unfinished():
+            try:
+                after = advance_plan(self.env, self.mover, plan.id, self.replan)
+            except (ConcurrentUpdate, NotFound):
+                continue  # somebody else was quicker
+            done |= after.generation != plan.generation
+            for before, now in zip(plan.moves, after.moves, strict=False):
+                if now.state.over and not before.state.over:
+                    self.counted(now)
+        return done
+
+    def ends(self) -> list[Instant]:
+        """When moves that are under way end, as far as whoever makes them knows.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        return [
+            self.mover.next_end(move)
+            for plan in self.env.store.plans.unfinished()
+            for move in plan.moves
+            if move.state is MoveState.MOVING
+        ]
+
+
+def advance_plan(
+    env: UseCaseEnvironment, mover: ServerMover, id_: str, replan: Replans = never
+) -> Plan:
+    """One round of a plan: look at moves under way, begin those that may begin, and finish.
+
+    Raises:
+        NotFound: there is no such plan.
+        ConcurrentUpdate: somebody else has changed it meanwhile.
+    """
+    plan = _with_reports(env, mover, env.store.plans.plan(id_))
+    if plan.state is PlanState.RUNNING:
+        plan = _renewed(env, plan)
+        planned = plan.attributes.get(REPLANNED)
+        for number in plan.startable():
+            plan = _started(env, mover, plan, number, replan)
+            if plan.state is not PlanState.RUNNING or plan.attributes.get(REPLANNED) != planned:
+                break
+    return _settled(env, plan)
+
+
+def _with_reports(env: UseCaseEnvironment, mover: ServerMover, plan: Plan) -> Plan:
+    """The plan after a look at each move under way."""
+    for number, move in enumerate(plan.moves):
+        if move.state is not MoveState.MOVING:
+            continue
+        try:
+            report = mover.report(move)
+        except MoverUnreachable as error:
+            _log.warning("plan %s: %s: %s", plan.id, move.server, error.message)
+            continue
+        now = env.store.now()
+        after = reported(plan, number, report, now)
+        if after is plan and report.progress is MoveProgress.IDLE:
+            if now < (move.began_at or 0) + mover.patience:
+                continue  # the request may be on its way still
+            after = returned(plan, number, now)
+        if after is not plan:
+            plan = committed(env, plan, after)
+    return plan
+
+
+def _renewed(env: UseCaseEnvironment, plan: Plan) -> Plan:
+    """The plan, with targets held that were not, or will not be for long."""
+    snapshot = env.store.snapshot()
+    holds = tuple(held(snapshot, plan))
+    return committed(env, plan, plan, holds) if holds else plan
+
+
+def _started(
+    env: UseCaseEnvironment, mover: ServerMover, plan: Plan, number: int, replan: Replans
+) -> Plan:
+    """The plan with a move begun, or skipped, or with other moves where it cannot begin."""
+    move, snapshot = plan.moves[number], env.store.snapshot()
+    now = snapshot.taken_at
+    stands = host_of(snapshot, move.server)
+    if stands is None:
+        after = ended(plan, number, MoveState.SKIPPED, now, "the server is deleted")
+        return committed(env, plan, after)
+    if stands != move.source:
+        where = snapshot.names[snapshot.row_of[stands]]
+        after = ended(plan, number, MoveState.SKIPPED, now, f"the server is on {where} by now")
+        return committed(env, plan, after)
+    obstacle = _obstacle(env, snapshot, move)
+    if obstacle is not None:
+        return _otherwise(env, plan, obstacle, replan)
+    plan = committed(env, plan, begun(plan, number, now))
+    return asked(env, mover, plan, number)
+
+
+def asked(env: UseCaseEnvironment, mover: ServerMover, plan: Plan, number: int) -> Plan:
+    """The plan after a move that has begun was asked for."""
+    try:
+        mover.begin(plan.moves[number])
+    except MoveRefused as error:
+        after = ended(plan, number, MoveState.FAILED, env.store.now(), error.message)
+        return committed(env, plan, after)
+    except MoverUnreachable as error:
+        _log.warning("plan %s: %s: %s", plan.id, plan.moves[number].server, error.message)
+        return plan
+    return committed(env, plan, accepted(plan, number, env.store.now()))
+
+
+def _obstacle(env: UseCaseEnvironment, snapshot: Snapshot, move: Move) -> str | None:
+    """Why a move cannot begin as it was planned; None: it can."""
+    row = snapshot.row_of.get(move.target)
+    if row is None:
+        return f"{move.target_name} is gone"
+    if host_states(snapshot).state(row) is not HostState.OPEN:
+        return f"{move.target_name} is not open any more"
+    if not is_held(snapshot, move):
+        return f"{move.target_name} has no room any more for server {move.server}"
+    reason = refused_move(env, _ITSELF, move.target, move.server)
+    return None if reason is None else f"server {move.server}: {reason}"
+
+
+def _otherwise(env: UseCaseEnvironment, plan: Plan, why: str, replan: Replans) -> Plan:
+    """The plan with other moves for the same; paused, if there are none. Once nothing moves."""
+    if plan.under_way:
+        return plan
+    now = env.store.now()
+    times = int(plan.attributes.get(REPLANNED, "0"))
+    fresh = None
+    if times < MOST_REPLANS:
+        try:
+            fresh = replan(env, plan)
+        except MoorageError as error:
+            why = f"{why}, and no other plan was found: {error.message}"
+    if fresh is None:
+        return committed(env, plan, paused(plan, now, why))
+    dropped = freed(plan)
+    plan = committed(env, plan, replanned(plan, fresh, now, why), (dropped,))
+    return _renewed(env, plan)
+
+
+def _settled(env: UseCaseEnvironment, plan: Plan) -> Plan:
+    """The plan in the state that follows from its moves; without holds once it is over."""
+    after = settled(plan, env.store.now())
+    if after is plan:
+        return plan
+    return committed(env, plan, after, (freed(after),) if after.state.over else ())
