@@ -38,6 +38,7 @@ from moorage.policies.registry import discover
 from moorage.service_environment import make_environment, open_ledger, solver_in_this_process
 from moorage.service_workers import (
     background_work,
+    plan_watch,
     plan_worker,
     start_compliance,
     start_ledger_work,
@@ -283,7 +284,9 @@ def application(config: Mapping[str, Any]) -> Application:
     first = config["worker"] == _FIRST
     judges = settings.clock_file is not None or (first and not settings.planners.processes)
     plans = plan_worker(env, settings, metrics) if first else None
-    work, simulated = background_work(env, settings, metrics, plans, judges=judges), None
+    watch = plan_watch(env, settings) if first else None
+    work = background_work(env, settings, metrics, plans, watch, judges=judges)
+    simulated = None
     if settings.clock_file is not None:
         turn, clock = RLock(), SettableClock(settings.clock_file)
         ends = tuple if plans is None else plans.ends

@@ -22,6 +22,8 @@ from moorage.usecases.events.thresholds import ThresholdWatcher
 from moorage.usecases.events.trim import EventTrimmer, record_passed
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.retention import Retention
+from moorage.usecases.plans.plan_maker import make_again
+from moorage.usecases.plans.repair_plans import PlanWatch
 from moorage.usecases.plans.simulated_moves import SimulatedMoves
 from moorage.usecases.plans.steps import PlanWorker
 from moorage.usecases.ports import Caller
@@ -56,8 +58,15 @@ def plan_worker(env: UseCaseEnvironment, settings: Settings, metrics: Metrics) -
     env = env.by(actors.PLANS)
     if settings.outward.move_servers == "simulated":
         mover = SimulatedMoves(env.store, env.ids, settings.writes)
-        return PlanWorker(env, mover, counted=partial(_count_move, metrics))
+        return PlanWorker(env, mover, make_again, counted=partial(_count_move, metrics))
     return None
+
+
+def plan_watch(env: UseCaseEnvironment, settings: Settings) -> PlanWatch:
+    """Who makes the plans that nobody requests."""
+    return PlanWatch(
+        env.by(actors.PLANS), settings.automatic_plans, settings.limits.misplaced_members
+    )
 
 
 def _count_move(metrics: Metrics, move: Move) -> None:
@@ -69,6 +78,7 @@ def background_work(
     settings: Settings,
     metrics: Metrics,
     plans: PlanWorker | None = None,
+    watch: PlanWatch | None = None,
     *,
     judges: bool,
 ) -> LedgerWork:
@@ -90,6 +100,7 @@ def background_work(
             "server providers": ServerProviderSweeper(env.by(actors.SERVER_PROVIDERS)).run_round,
             "waitlist": WaitlistWorker(env.by(actors.WAITLIST)).run_round,
             **({} if plans is None else {"plans": plans.run_round}),
+            **({} if watch is None else {"automatic plans": watch.run_round}),
             **({"compliance": compliance_monitor(env, metrics).run_round} if judges else {}),
         },
     )

@@ -145,6 +145,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "tenant_times": "15m",
         "end_servers": "none",
         "move_servers": "none",
+        "automatic_plans": "repair",
+        "automatic_plans_hourly": "9",
         "ticket_flavors": "none",
         "nova_sync": "never",
         "nova_notifications": "rabbit://nova:secret@127.0.0.1:5672/cell1",

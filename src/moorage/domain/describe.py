@@ -343,8 +343,8 @@ def _on_violation(fields: Mapping[str, object], path: str) -> OnViolation | None
     if said is None:
         return None
     if not isinstance(said, str) or said not in {*OnViolation}:
-        known = " or ".join(OnViolation)
-        raise InvalidDescription(f"on_violation is {known}, not {said!r}", path=path)
+        known = ", ".join(OnViolation)
+        raise InvalidDescription(f"on_violation is one of {known}, not {said!r}", path=path)
     if fields.get("strength", "required") != "required":
         raise InvalidDescription("only a required policy has on_violation", path=path)
     return OnViolation(said)

@@ -177,6 +177,8 @@ class OnViolation(StrEnum):
     REFUSE = "refuse"
     REPORT = "report"
     """It is written, and an event tells the project."""
+    PLAN_REPAIR = "plan_repair"
+    """As `report`, and a plan is made by which the policy would hold again."""
 
 
 ALL_PHASES: Final = frozenset(Phase)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from moorage.domain.actors import UNKNOWN, Actor
 from moorage.domain.member_names import MemberName
-from moorage.domain.period import Instant
+from moorage.domain.period import Duration, Instant
 from moorage.domain.resources import Amounts
 
 
@@ -233,3 +233,16 @@ class Plan:
         """The plan with another state of one move."""
         moves = (*self.moves[:number], move, *self.moves[number + 1 :])
         return replace(self, moves=moves, changed_at=at)
+
+
+@dataclass(frozen=True, slots=True)
+class AutomaticPlans:
+    """Which plans are applied without anybody's request."""
+
+    kinds: frozenset[PlanKind] = frozenset()
+    """`repair`: those for policies that ask for a plan. `evacuate`: such plans are made, and
+    applied, for hosts that have failed."""
+    hourly: int = 4
+    """Plans that are so applied in an hour, of all kinds together."""
+    settle: Duration = 0
+    """How long a host has been down before its servers are evacuated."""

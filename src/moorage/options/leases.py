@@ -146,6 +146,24 @@ LEASES: Final = (
         " does.",
     ),
     Setting(
+        "automatic_plans",
+        one_of("repair", "evacuate"),
+        (),
+        "KIND",
+        "Plans that are applied by themselves: `repair`, those that policies with `on_violation:"
+        " plan_repair` ask for; `evacuate`, which are made for hosts whose service is down for"
+        " `host_settle_time` or forced down. May be repeated; by default none is.",
+        multi=True,
+    ),
+    Setting(
+        "automatic_plans_hourly",
+        whole(0, 10_000),
+        "4",
+        "N",
+        "Plans that are applied by themselves in an hour, of all kinds together; others wait for an"
+        " operator.",
+    ),
+    Setting(
         "ticket_flavors",
         one_of("none", "nova"),
         "none",

@@ -205,13 +205,14 @@ SERVICE: Final = (
     ),
     Setting(
         "misplaced_members",
-        one_of("refuse", "report"),
+        one_of("refuse", "report", "plan_repair"),
         "refuse",
         "WHAT",
         "A member's server that Nova moves (migration, evacuation, resize, unshelve) to a host on"
         " which the member breaks required policies of its ensemble that have no on_violation:"
-        " refuse its allocations with 409, so that Nova takes another host (refuse), or write them"
-        " (report). The project is told by the event member.misplaced.",
+        " refuse its allocations with 409, so that Nova takes another host (refuse), write them"
+        " (report), or write them and make a plan to repair the ensemble (plan_repair). The event"
+        " member.misplaced reports it to the project.",
     ),
     Setting(
         "foreign_servers",

@@ -16,6 +16,7 @@ from moorage.domain.ensembles import OnViolation
 from moorage.domain.nova.pci_devices import StandardNames, read_aliases
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import SECOND
+from moorage.domain.plans import AutomaticPlans, PlanKind
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
 from moorage.domain.requests import Objective
 from moorage.http.access_rules import RulesConfig
@@ -105,6 +106,7 @@ class Settings:
     lifetimes: Lifetimes
     candidates: CandidateLimit
     outward: OutwardConfig
+    automatic_plans: AutomaticPlans
     traces: str
     """Where traces go: `off` or `otlp`."""
     shadow: ShadowConfig | None = None
@@ -174,6 +176,12 @@ def configure(effective: Effective) -> Settings:
         traces=value["traces"],
         shadow=_shadow(effective),
         outward=outward(effective),
+        automatic_plans=AutomaticPlans(
+            frozenset(map(PlanKind, value["automatic_plans"])),
+            value["automatic_plans_hourly"],
+            # A simulation's time stands still: its hosts have failed at once.
+            settle=0 if value["clock_file"] else value["host_settle_time"],
+        ),
         lifetimes=_lifetimes(effective),
         candidates=candidate_limit(value),
         limits=Limits(
