@@ -5,15 +5,20 @@ from dataclasses import replace
 
 import pytest
 
+from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
     BoundHeld,
     Changeset,
     CreateProvider,
+    DeleteEnsemble,
+    DropBookings,
+    PutBookings,
     PutClaim,
     PutDecision,
     PutEnsemble,
     PutEntry,
     PutExplanation,
+    PutInventories,
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
@@ -23,7 +28,8 @@ from moorage.domain.errors import NotFound, QuotaExceeded
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.leases import Terms
 from moorage.domain.member_names import MemberName
-from moorage.domain.period import Period
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective
 from moorage.domain.waitlist import WaitlistEntry
 from moorage.store import Ledger
@@ -155,3 +161,65 @@ def test_held_places_are_bounded_by_those_of_the_ledger(store: Ledger) -> None:
     with pytest.raises(QuotaExceeded) as refused:
         dry.commit(Changeset((BoundHeld("p", 3, requested=4),)))
     assert (refused.value.limit, refused.value.used, refused.value.requested) == (3, 0, 4)
+
+
+HOST = (CreateProvider("h", "h"), PutInventories("h", (Inventory("VCPU", 4),), 0))
+PLACE = Booking(
+    consumer="m",
+    provider="h",
+    amounts={"VCPU": 3},
+    period=Period(0),
+    state=BookingState.HELD,
+    lapses_at=FOREVER,
+    decision="d",
+)
+HOLDS = PutBookings(Consumer("m", "p", "u"), (PLACE,))
+
+
+def test_a_hypothetical_ledger_has_what_it_holds(store: Ledger) -> None:
+    store.commit(Changeset(HOST))
+    revision, made = store.snapshot().revision, store.hypothetical()
+    made.commit(Changeset((*ALL, HOLDS)))
+    snapshot = made.snapshot()
+    assert snapshot.classes["VCPU"].peak.tolist() == [3]
+    assert made.snapshot() is made.last_snapshot()
+    assert (made.held("p"), store.held("p")) == (1, 0)
+    assert [one.id for one in made.decisions(project_id="p", ensemble_id="e")] == ["d"]
+    assert [one.ensemble for one in made.compliance.ensembles_by_id(["e"])] == [SHOP]
+    assert made.compliance.every_ensemble() == ["e"]
+    assert made.compliance.ensembles_of((), ["d"]) == {"e"}
+    assert store.snapshot().classes["VCPU"].peak.tolist() == [0]
+    assert (store.snapshot().revision, store.compliance.every_ensemble()) == (revision, [])
+
+
+def test_what_is_tried_in_a_hypothetical_ledger_stays_out_of_it(store: Ledger) -> None:
+    store.commit(Changeset(HOST))
+    made = store.hypothetical()
+    tried = made.dry_run()
+    tried.commit(Changeset((*ALL, HOLDS)))
+    assert made.snapshot().classes["VCPU"].peak.tolist() == [0]
+    assert made.compliance.every_ensemble() == []
+    inner = tried.hypothetical()
+    inner.commit(Changeset((DropBookings(frozenset({"m"})), DeleteEnsemble("e", 0))))
+    assert inner.snapshot().classes["VCPU"].peak.tolist() == [0]
+    assert inner.compliance.ensembles_by_id(["e"]) == []
+    assert tried.snapshot().classes["VCPU"].peak.tolist() == [3]
+
+
+def test_a_hypothetical_ledger_goes_on_from_a_dry_run(store: Ledger) -> None:
+    store.commit(Changeset(HOST))
+    dry = store.dry_run()
+    dry.commit(Changeset((*ALL, HOLDS)))
+    made = dry.hypothetical()
+    assert made.ensemble("e") == SHOP
+    assert made.snapshot().classes["VCPU"].peak.tolist() == [3]
+    assert dry.snapshot().classes["VCPU"].peak.tolist() == [0]
+
+
+def test_a_hypothetical_ledger_stands_at_its_instant(store: Ledger) -> None:
+    store.commit(Changeset(HOST))
+    now = store.now()
+    made = store.hypothetical(now + 1_000_000)
+    assert made.now() == made.snapshot().taken_at == now + 1_000_000
+    made.commit(Changeset((PutBookings(HOLDS.consumer, (replace(PLACE, lapses_at=now + 5),)),)))
+    assert made.snapshot().classes["VCPU"].peak.tolist() == [0]

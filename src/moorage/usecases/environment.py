@@ -12,6 +12,7 @@ from moorage.usecases.shared.waitlist_memory import WaitlistMemory
 
 if TYPE_CHECKING:
     from moorage.domain.waitlist import WaitlistEntry
+    from moorage.usecases.ports import HypotheticalStore, Store
     from moorage.usecases.shared.lease_check import LeaseCheck
 
 
@@ -43,9 +44,16 @@ class UseCaseEnvironment(DecideEnvironment):
 
     def in_dry_run(self, *, explained: bool = False) -> Self:
         """See `Environment`. Nobody else is asked or kept waiting, nor granted anything."""
+        return self._writing_nothing(self.store.dry_run(explained=explained))
+
+    def over(self, store: HypotheticalStore) -> Self:
+        """The environment over a ledger as it would be, as if in a dry run."""
+        return replace(self._writing_nothing(store), kept_maps=KeptMaps())
+
+    def _writing_nothing(self, store: Store) -> Self:
         return replace(
             self,
-            store=self.store.dry_run(explained=explained),
+            store=store,
             try_entry=_passed_by,
             check=None,
             series_in_progress=SeriesInProgress(),

@@ -168,6 +168,12 @@ class Store(Protocol):
     def dry_run(self, *, explained: bool = False) -> Store:
         """A view of the ledger whose commits write nothing, or explanations only (ADR-0053)."""
 
+    def hypothetical(self, at: Instant | None = None) -> HypotheticalStore:
+        """A dry run whose snapshot has what it, and this dry run, left out (ADR-0061).
+
+        It stands still at `at`, which is not before now; None: now.
+        """
+
     @property
     def left_out(self) -> Sequence[Change]:
         """Of a dry run what it would have written so far; of the ledger nothing."""
@@ -462,6 +468,13 @@ class Store(Protocol):
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """Held decisions and building claims that have lapsed at `now()`."""
+
+
+class HypotheticalStore(Store, Protocol):
+    """A ledger as it would be: what one use case would hold there, the next one finds taken."""
+
+    def suppose(self, change: Callable[[Snapshot], Snapshot]) -> None:
+        """Replace its snapshot by what `change` makes of it."""
 
 
 class Solver(Protocol):

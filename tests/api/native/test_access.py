@@ -66,6 +66,7 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
         ("PUT", "/hosts/{name}/service"),
         ("GET", "/hosts/{name}/moves/{server_id}"),
         ("GET", "/bookings"),
+        ("POST", "/simulations"),
         ("GET", "/capacity/planned"),
         ("POST", "/capacity/planned"),
         ("GET", "/capacity/planned/{id}"),

@@ -31,6 +31,7 @@ from moorage.api.native import (
     series,
     server_providers,
     shares,
+    simulations,
     stacks,
     templates,
     timeline,
@@ -65,6 +66,7 @@ from moorage.wire import request_mix as request_mix_wire
 from moorage.wire import series as series_wire
 from moorage.wire import server_providers as server_providers_wire
 from moorage.wire import shares as shares_wire
+from moorage.wire import simulations as simulations_wire
 from moorage.wire import stacks as stacks_wire
 from moorage.wire import templates as templates_wire
 from moorage.wire import timeline as timeline_wire
@@ -200,6 +202,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/hosts/{name}/open", OPERATOR, "moorage:hosts:open", hosts.reopen, "Open a host again that an operator has closed", response=hosts_wire.OneStatus, mutates=True),
     Route("PUT", "/hosts/{name}/service", OPERATOR, "moorage:hosts:service", hosts.put_service, "Say what Nova says of a host's compute service", request=hosts_wire.HostServicePut, response=hosts_wire.OneStatus, mutates=True),
     Route("GET", "/hosts/{name}/moves/{server_id}", OPERATOR, "moorage:hosts:move", hosts.move, "Say whether the policies of its ensemble let a server move to a host", response=hosts_wire.OneHostMove),
+    Route("POST", "/simulations", OPERATOR, "moorage:simulations:create", simulations.create, "Say what would be if hosts were lost, closed or added, ensembles placed or policies changed; nothing is written", request=simulations_wire.SimulationCreate, response=simulations_wire.OneSimulation, expensive=True),
     Route("GET", "/bookings", OPERATOR, "moorage:bookings:list", fleet.bookings, "List live bookings", response=fleet_wire.Bookings, query=(*PAGE, "provider", "consumer", "decision")),
 )
 # fmt: on

@@ -138,13 +138,17 @@ def namesakes(
     return [str(row.id) for row in source.ask((_NAMESAKES, given))[0]]
 
 
-def _by_consumer(ensembles: Sequence[Ensemble]) -> Mapping[str, tuple[Ensemble, ...]]:
+def keeping_out(
+    ensembles: tuple[Ensemble, ...], targets: Mapping[str, tuple[Move, ...]]
+) -> ExclusiveEnsembles:
+    """What keeps others out; of ensembles with the consumers of their members and spares."""
     found: dict[str, list[Ensemble]] = {}
     for ensemble in ensembles:
         for member in (*ensemble.members, *ensemble.headroom):
             for consumer in {member.uuid, member.server_id} - {None}:
                 found.setdefault(str(consumer), []).append(ensemble)
-    return MappingProxyType({consumer: tuple(owners) for consumer, owners in found.items()})
+    of_consumer = {consumer: tuple(owners) for consumer, owners in found.items()}
+    return ExclusiveEnsembles(ensembles, MappingProxyType(of_consumer), targets)
 
 
 def _targets(plans: Iterable[Plan]) -> Mapping[str, tuple[Move, ...]]:
@@ -224,7 +228,7 @@ class EnsembleQueries(Reader):
             found, plans = self._backend.ask((_EXCLUSIVE, {}), (_HELD_TARGETS, {}))
             ensembles = tuple(stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body)
             targets = _targets(stored_bodies.PLAN.decode(body) for body in plans.scalars())
-            known = ExclusiveEnsembles(ensembles, _by_consumer(ensembles), targets)
+            known = keeping_out(ensembles, targets)
             self._exclusive[0] = found[0].exclusive_revision, known
         return known
 

@@ -177,20 +177,33 @@ def _fits(
     flavor: str | None,
     at: Instant,
 ) -> Ints | None:
-    """[H] how many servers of a flavor each host takes from then on, if no other takes any.
-
-    By the problem that is solved to place one, so what is closed to it takes none.
-    """
+    """[H] how many servers of a flavor each host takes from then on, if no other takes any."""
     if flavor is None:
         return None
+    found: Ints = servers_that_fit(env, caller, snapshot, flavor, at)[layout.rows]
+    return found
+
+
+def servers_that_fit(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    snapshot: Snapshot,
+    flavor: str,
+    at: Instant | None = None,
+) -> Ints:
+    """[P] how many servers of a flavor each host takes from then on (None: now), each by itself.
+
+    By the problem that is solved to place one, so what is closed to it takes none.
+
+    Raises:
+        NotFound: there is no such flavor.
+    """
     name = known_flavor(env.store, flavor).name
     server = {"name": "server", "flavor": name}
     ensemble = described_ensemble(
         env, caller, read_ensemble({"name": "server", "members": [server]})
     )
-    by_host = _most(env, ensemble, snapshot, at)
-    found: Ints = by_host[layout.rows]
-    return found
+    return _most(env, ensemble, snapshot, snapshot.taken_at if at is None else at)
 
 
 def _most(env: UseCaseEnvironment, ensemble: Ensemble, snapshot: Snapshot, at: Instant) -> Ints:
