@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.client.fleet_file import read_places
 from moorage.domain import actors
 from moorage.domain.errors import InvalidDescription
+from moorage.outward.nova_moves import NovaMover
 from moorage.outward.outgoing_calls import event_delivery, outgoing_calls
 from moorage.shadow.nova_follower import NovaFollower
 from moorage.telemetry import table
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from moorage.telemetry.health_checks import HealthChecks
     from moorage.telemetry.instruments import Metrics
     from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.plan_ports import ServerMover
 
 _EXPIRY_SECONDS: Final = 1.0
 _EFFECTS_SECONDS: Final = 1.0
@@ -56,10 +58,15 @@ _ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset
 def plan_worker(env: UseCaseEnvironment, settings: Settings, metrics: Metrics) -> PlanWorker | None:
     """Who carries out plans; None: nobody does here."""
     env = env.by(actors.PLANS)
-    if settings.outward.move_servers == "simulated":
-        mover = SimulatedMoves(env.store, env.ids, settings.writes)
-        return PlanWorker(env, mover, make_again, counted=partial(_count_move, metrics))
-    return None
+    mover: ServerMover
+    match settings.outward.move_servers:
+        case "simulated":
+            mover = SimulatedMoves(env.store, env.ids, settings.writes)
+        case "nova":
+            mover = NovaMover(settings.outward.nova, settings.outward.timeout)
+        case _:
+            return None
+    return PlanWorker(env, mover, make_again, counted=partial(_count_move, metrics))
 
 
 def plan_watch(env: UseCaseEnvironment, settings: Settings) -> PlanWatch:
