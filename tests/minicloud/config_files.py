@@ -272,6 +272,7 @@ def moorage(layout: Layout) -> Path:
                 "port": str(layout.ports["moorage"]),
                 "database": f"sqlite:///{folder}/moorage.db",
                 "ticket_flavors": "nova",
+                "move_servers": "nova",
                 "build_retries": "2",
                 "subscription_targets": "any",
                 "nova_notifications": layout.broker,
