@@ -16,7 +16,7 @@ from moorage.domain.fleet_expansion import expand
 from moorage.domain.fleet_parts import parts
 from moorage.http.wsgi import Application
 from moorage.service_environment import make_environment, solver_in_this_process
-from moorage.service_workers import background_work
+from moorage.service_workers import background_work, plan_worker
 from moorage.settings import configure, read
 from moorage.store.settable_clock import SettableClock, create
 from moorage.telemetry.instruments import Metrics
@@ -81,6 +81,9 @@ def opened(
     """
     clock = _clock()
     configured = configure(read({**_SETTINGS, **settings}, {}, files=()))
+    # Without a clock's file this is none of the settings: every world is a simulation.
+    moving = replace(configured.outward, move_servers="simulated")
+    configured = replace(configured, outward=moving)
     store = private_ledger(clock, fleet or "")
     try:
         solver = solver_in_this_process(configured.pool.strategies)
@@ -90,8 +93,10 @@ def opened(
             stopwatch=lambda: 0.0,
         )
         metrics = Metrics()
-        work = background_work(env, configured, metrics, judges=judges)
-        simulated = SimulatedTime(clock, partial(next_edge, env), work, RLock())
+        plans = plan_worker(env, configured, metrics)
+        assert plans is not None
+        work = background_work(env, configured, metrics, plans, judges=judges)
+        simulated = SimulatedTime(clock, partial(next_edge, env, plans.ends), work, RLock())
         monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": store.snapshot})
         known: set[str] = set()
         for part in parts(expand(read_fleet(fleet))) if fleet else ():

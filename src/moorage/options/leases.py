@@ -164,6 +164,27 @@ LEASES: Final = (
         " operator.",
     ),
     Setting(
+        "plan_parallel",
+        whole(1, 1_000),
+        "2",
+        "N",
+        "Moves of one plan at a time, where its request does not say.",
+    ),
+    Setting(
+        "plan_per_host",
+        whole(1, 1_000),
+        "1",
+        "N",
+        "Moves of one plan at a time that leave or enter one host, where its request does not say.",
+    ),
+    Setting(
+        "plan_failures",
+        whole(1, 1_000),
+        "2",
+        "N",
+        "A plan pauses at so many failed moves, where its request does not say.",
+    ),
+    Setting(
         "ticket_flavors",
         one_of("none", "nova"),
         "none",

@@ -16,7 +16,7 @@ from moorage.domain.ensembles import OnViolation
 from moorage.domain.nova.pci_devices import StandardNames, read_aliases
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import SECOND
-from moorage.domain.plans import AutomaticPlans, PlanKind
+from moorage.domain.plans import AutomaticPlans, PlanKind, PlanLimits
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
 from moorage.domain.requests import Objective
 from moorage.http.access_rules import RulesConfig
@@ -186,6 +186,9 @@ def configure(effective: Effective) -> Settings:
         candidates=candidate_limit(value),
         limits=Limits(
             notice=value["notice"],
+            plans=PlanLimits(
+                value["plan_parallel"], value["plan_per_host"], value["plan_failures"]
+            ),
             ticket_flavors=value["ticket_flavors"] == "nova",
             nova=_nova_rules(value),
             refuse_spent_claims=value["spent_claims"] == "refuse",

@@ -107,6 +107,13 @@ CREATIONS: Final = {
     "/templates/{id}/instances": Creation(
         "/templates/{template}/instances", {"instance": {"name": "i"}}, {"name": "m"}
     ),
+    "/plans": Creation(
+        "/plans",
+        {"plan": {"kind": "drain", "hosts": ["{host}"]}},
+        {"cold": True},
+        caller=OPERATOR,
+        record=lambda answer: answer["plan"],
+    ),
     "/capacity/planned": Creation(
         "/capacity/planned",
         {"window": {"kind": "maintenance", "hosts": ["{host}"], **ABSENT}},

@@ -223,6 +223,13 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("POST", "/hosts/{name}/open"): [("/hosts/h1/open", None)],
     ("PUT", "/hosts/{name}/service"): [("/hosts/h1/service", {"service": {"status": "enabled", "state": "down"}})],
     ("GET", "/hosts/{name}/moves/{server_id}"): [("/hosts/h1/moves/{lease}", None)],
+    ("GET", "/plans"): [("/plans", None), ("/plans?state=running", None)],
+    ("POST", "/plans"): [("/plans", {"plan": {"kind": "drain", "hosts": [HOSTS[0]]}}), ("/plans", {"plan": {"kind": "repair", "ensemble": "{ensemble}"}})],
+    ("GET", "/plans/{id}"): [("/plans/{lease}", None)],
+    ("POST", "/plans/{id}/apply"): [("/plans/{lease}/apply", None)],
+    ("POST", "/plans/{id}/pause"): [("/plans/{lease}/pause", None)],
+    ("POST", "/plans/{id}/cancel"): [("/plans/{lease}/cancel", None)],
+    ("DELETE", "/plans/{id}"): [("/plans/{lease}", None)],
     ("GET", "/bookings"): [("/bookings", None)],
 }
 

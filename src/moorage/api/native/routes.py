@@ -25,6 +25,7 @@ from moorage.api.native import (
     leases,
     members,
     offers,
+    plans,
     policies,
     quotas,
     request_mix,
@@ -60,6 +61,7 @@ from moorage.wire import hot as hot_wire
 from moorage.wire import leases as leases_wire
 from moorage.wire import members as members_wire
 from moorage.wire import offers as offers_wire
+from moorage.wire import plans as plans_wire
 from moorage.wire import policies as policies_wire
 from moorage.wire import quotas as quotas_wire
 from moorage.wire import request_mix as request_mix_wire
@@ -203,6 +205,13 @@ ROUTES: tuple[Route, ...] = (
     Route("PUT", "/hosts/{name}/service", OPERATOR, "moorage:hosts:service", hosts.put_service, "Say what Nova says of a host's compute service", request=hosts_wire.HostServicePut, response=hosts_wire.OneStatus, mutates=True),
     Route("GET", "/hosts/{name}/moves/{server_id}", OPERATOR, "moorage:hosts:move", hosts.move, "Say whether the policies of its ensemble let a server move to a host", response=hosts_wire.OneHostMove),
     Route("POST", "/simulations", OPERATOR, "moorage:simulations:create", simulations.create, "Say what would be if hosts were lost, closed or added, ensembles placed or policies changed; nothing is written", request=simulations_wire.SimulationCreate, response=simulations_wire.OneSimulation, expensive=True),
+    Route("GET", "/plans", OPERATOR, "moorage:plans:list", plans.listing, "List plans, newest first", response=plans_wire.Plans, query=(*PAGE, "state", "kind")),
+    Route("POST", "/plans", OPERATOR, "moorage:plans:create", plans.create, "Plan moves of servers: to drain or evacuate hosts, to repair or admit an ensemble, or to rebalance", request=plans_wire.PlanCreate, response=plans_wire.OnePlan, status=201, mutates=True, expensive=True),
+    Route("GET", "/plans/{id}", OPERATOR, "moorage:plans:show", plans.show, "Show a plan with its moves", response=plans_wire.OnePlan),
+    Route("POST", "/plans/{id}/apply", OPERATOR, "moorage:plans:apply", plans.apply, "Let the moves of a plan begin, and hold their targets", response=plans_wire.OnePlan, mutates=True),
+    Route("POST", "/plans/{id}/pause", OPERATOR, "moorage:plans:pause", plans.pause, "Let no further move of a plan begin until it is applied again", response=plans_wire.OnePlan, mutates=True),
+    Route("POST", "/plans/{id}/cancel", OPERATOR, "moorage:plans:cancel", plans.cancel, "Let no further move of a plan begin, for good", response=plans_wire.OnePlan, mutates=True),
+    Route("DELETE", "/plans/{id}", OPERATOR, "moorage:plans:delete", plans.delete, "Delete a plan that was never applied or is over", status=204, mutates=True),
     Route("GET", "/bookings", OPERATOR, "moorage:bookings:list", fleet.bookings, "List live bookings", response=fleet_wire.Bookings, query=(*PAGE, "provider", "consumer", "decision")),
 )
 # fmt: on

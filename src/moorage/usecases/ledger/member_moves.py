@@ -31,12 +31,13 @@ from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.member_places import bookings_of, host_row, locate_members
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.transition import combinations, in_transition, moving_members
+from moorage.usecases.ledger import plan_targets
 from moorage.usecases.ledger.server_moves import hosts_before
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.lookup import host_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -104,7 +105,8 @@ def with_hosts_for_move(search: CandidateSearch) -> CandidateSearch:
     asked, snapshot, anchors = search.asked, search.snapshot, search.query.anchors
     if asked.named is None:
         return search
-    for move in _moves(asked.store, asked.named, only_refusing=asked.settings.misplaced_members):
+    default, phases = asked.settings.misplaced_members, _phases(asked.store, snapshot, asked.named)
+    for move in _moves(asked.store, asked.named, phases, only_refusing=default):
         excess = _excess(snapshot, move)
         least = excess.total.min(initial=_ANY)
         rows = np.flatnonzero(excess.of_kind & (excess.total == least))
@@ -113,8 +115,12 @@ def with_hosts_for_move(search: CandidateSearch) -> CandidateSearch:
     return replace(search, query=replace(search.query, anchors=anchors))
 
 
-def refused_move(env: UseCaseEnvironment, caller: Caller, host: str, server: str) -> str | None:
+def refused_move(
+    env: UseCaseEnvironment, caller: Caller, host: str, server: str, *, planned: bool = False
+) -> str | None:
     """Why a server's move to a host (by name or UUID) would be refused; None if it would not be.
+
+    Of one that is `planned`, see `_phases`.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -130,8 +136,8 @@ def refused_move(env: UseCaseEnvironment, caller: Caller, host: str, server: str
         int(snapshot.root[snapshot.row_of[one.provider]]) == snapshot.row_of[uuid] for one in there
     ):
         return None
-    default = env.limits.misplaced_members
-    for move in _moves(env.store, server, only_refusing=default):
+    default, phases = env.limits.misplaced_members, _IN_MOTION if planned else SETTLING
+    for move in _moves(env.store, server, phases, only_refusing=default):
         excess = _excess(snapshot, move)
         row = excess.terrain.row_of.get(uuid)
         if row is not None and excess.of_kind[row] and (broken := excess.needless(row)):
@@ -181,13 +187,17 @@ def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
     """
     store, default = asked.store, asked.settings.misplaced_members
     touched = _given_to_migrations(store, asked.writes)
+    snapshot = store.snapshot()
     moves = [
         (move, write)
         for write in asked.writes
         if write.allocations
-        for move in _moves(store, write.consumer.uuid)
+        for move in _moves(
+            store,
+            write.consumer.uuid,
+            _phases(store, snapshot, write.consumer.uuid, write.allocations),
+        )
     ]
-    snapshot = store.snapshot()
     told: list[Change] = []
     hosts: dict[str, dict[MemberName, str]] = {}
     for move, write in moves:
@@ -209,16 +219,33 @@ def judge(asked: AllocationWrite, changeset: Changeset) -> Changeset:
     return replace(changeset, changes=changes, expects_no_members=False)
 
 
+def _phases(
+    store: Store, snapshot: Snapshot, server: str, entered: Iterable[str] = ()
+) -> frozenset[Phase]:
+    """The phases of the policies that judge a move of the server.
+
+    A plan was judged as a whole: the policies of the phase `steady` hold when all its moves are
+    done, such as those of a group that goes one by one. `entered` are the providers on which the
+    server gets allocations; none: they are not known yet.
+    """
+    planned = plan_targets.is_moved_by_plan(store, snapshot, server, entered)
+    return _IN_MOTION if planned else SETTLING
+
+
 def _moves(
-    store: Store, server: str, *, only_refusing: OnViolation | None = None
+    store: Store,
+    server: str,
+    phases: frozenset[Phase],
+    *,
+    only_refusing: OnViolation | None = None,
 ) -> Iterator[_Move]:
     """The member, for each of its ensembles with policies that judge moves, or that refuse them."""
     for ensemble in store.ensembles_of_server(server):
         judging = tuple(
-            one
+            replace(one, phases=one.phases & phases)
             for one in ensemble.policies
             if one.required
-            and not SETTLING.isdisjoint(one.phases)
+            and not phases.isdisjoint(one.phases)
             and (only_refusing is None or one.refuses(only_refusing))
         )
         for member in ensemble.members:

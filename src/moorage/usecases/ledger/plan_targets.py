@@ -20,11 +20,12 @@ from moorage.usecases.claims.presented import without_consumer
 from moorage.usecases.decide.member_places import bookings_of, host_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from moorage.domain.changes import Changeset
     from moorage.domain.plans import Move, Plan
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
     from moorage.usecases.shared.allocation_write import AllocationWrite
     from moorage.usecases.shared.candidate_search import CandidateSearch
 
@@ -138,3 +139,16 @@ def take_held_target(asked: AllocationWrite, changeset: Changeset) -> Changeset:
     if not taken:
         return changeset
     return replace(changeset, changes=(DropBookings(frozenset(taken)), *changeset.changes))
+
+
+def is_moved_by_plan(store: Store, snapshot: Snapshot, server: str, entered: Iterable[str]) -> bool:
+    """Whether a plan moves the server now, to a host on which all of these providers are."""
+    if server not in store.exclusive_ensembles(snapshot).targets:
+        return False
+    rows = [snapshot.row_of[uuid] for uuid in entered if uuid in snapshot.row_of]
+    hosts = {snapshot.uuids[host_row(snapshot, rows)]} if rows else set()
+    return any(
+        move.server == server and move.state is MoveState.MOVING and hosts <= {move.target}
+        for plan in store.plans.unfinished()
+        for move in plan.moves
+    )

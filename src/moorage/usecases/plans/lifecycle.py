@@ -1,7 +1,8 @@
-"""Applies, pauses, cancels and deletes plans."""
+"""Creates, applies, pauses, cancels and deletes plans."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DeletePlan, PutPlan
@@ -9,16 +10,38 @@ from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, StaleGener
 from moorage.domain.plan_progress import applied, canceled, paused, settled
 from moorage.domain.plans import PlanState
 from moorage.usecases.ledger.plan_targets import freed, held
-from moorage.usecases.shared.access import require_operator
+from moorage.usecases.plans.plan_maker import make_plan
+from moorage.usecases.shared.access import made_by_request, require_operator
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from moorage.domain.changes import Change
+    from moorage.domain.plan_requests import PlanRequest
     from moorage.domain.plans import Plan
+    from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
+
+
+def create_plan(
+    env: UseCaseEnvironment, caller: Caller, request: PlanRequest, identity: RequestIdentity
+) -> Plan:
+    """Make a plan and store it. A repeat of the request with the same id returns its plan.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        DuplicateName: another request used the same id.
+        MoorageError: as `make_plan`.
+    """
+    require_operator(caller)
+    made = made_by_request("plan", identity, env.store.plans.plan)
+    if made is not None:
+        return made
+    plan = replace(make_plan(env, caller, request, identity), digest=identity.digest)
+    env.store.commit(Changeset((PutPlan(plan, None),)))
+    return plan
 
 
 def apply_plan(

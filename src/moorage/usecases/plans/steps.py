@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from moorage.usecases.plan_ports import ServerMover
 
 _log = logging.getLogger(__name__)
-_ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
+ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
+"""The caller of what the service does by itself."""
 MOST_REPLANS: Final = 5
 """How often a plan is made again while it runs, before it pauses instead."""
 
@@ -193,7 +194,7 @@ def _obstacle(env: UseCaseEnvironment, snapshot: Snapshot, move: Move) -> str | 
         return f"{move.target_name} is not open any more"
     if not is_held(snapshot, move):
         return f"{move.target_name} has no room any more for server {move.server}"
-    reason = refused_move(env, _ITSELF, move.target, move.server)
+    reason = refused_move(env, ITSELF, move.target, move.server, planned=True)
     return None if reason is None else f"server {move.server}: {reason}"
 
 
@@ -203,6 +204,7 @@ def _otherwise(env: UseCaseEnvironment, plan: Plan, why: str, replan: Replans) -
         return plan
     now = env.store.now()
     times = int(plan.attributes.get(REPLANNED, "0"))
+    plan = committed(env, plan, plan, (freed(plan),))  # another plan may need what it holds
     fresh = None
     if times < MOST_REPLANS:
         try:
@@ -211,8 +213,7 @@ def _otherwise(env: UseCaseEnvironment, plan: Plan, why: str, replan: Replans) -
             why = f"{why}, and no other plan was found: {error.message}"
     if fresh is None:
         return committed(env, plan, paused(plan, now, why))
-    dropped = freed(plan)
-    plan = committed(env, plan, replanned(plan, fresh, now, why), (dropped,))
+    plan = committed(env, plan, replanned(plan, fresh, now, why))
     return _renewed(env, plan)
 
 

@@ -13,6 +13,7 @@ from moorage.domain.ensembles import MAX_MEMBERS, OnViolation
 from moorage.domain.errors import LimitExceeded
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, say_duration
+from moorage.domain.plans import PlanLimits
 from moorage.domain.quotas import QuotaDefaults
 from moorage.domain.requests import Objective
 
@@ -73,6 +74,8 @@ class Limits:
     grace: Duration = 0
     """Time after its end until a server counts as overrun and degrades leases: the notice if the
     service ends servers, else 0."""
+    plans: PlanLimits = field(default_factory=PlanLimits)
+    """The limits of plans whose requests do not say them."""
     ticket_flavors: bool = False
     """Whether the service creates and deletes ticket flavors in Nova."""
     refuse_spent_claims: bool = False
