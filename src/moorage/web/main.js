@@ -92,7 +92,7 @@ function Json({onClose}) {
   const found = [...useShared(answers)];
   return html`<${Dialog} title="JSON" onClose=${onClose}>
     ${found.length ? null : html`<p class="empty">This screen has read nothing.</p>`}
-    ${found.map(([path, data]) => html`<details open=${found.length === 1}><summary><code>GET ${API}${path}</code></summary><pre tabindex="0">${cut(JSON.stringify(data, null, 2))}</pre></details>`)}
+    ${found.map(([path, data]) => html`<details open=${found.length === 1}><summary><code>${path.startsWith("/") ? `GET ${API}${path}` : path.replace(" ", ` ${API}`)}</code></summary><pre tabindex="0">${cut(JSON.stringify(data, null, 2))}</pre></details>`)}
   <//>`;
 }
 

@@ -44,6 +44,8 @@ def paths(home: Sim) -> list[str]:
         "/violations?state=all",
         "/waiting",
         "/refusals",
+        "/whatif?lose=rack/r2",
+        "/plans",
         f"/why/{refusal}",
         "/nowhere",
     ]

@@ -20,6 +20,9 @@ NONSENSE = (
     "/place?again=nope",
     "/violations?state=nope",
     "/refusals?days=nope&stage=nope",
+    "/whatif?at=nope",
+    "/plans?state=nope&kind=nope",
+    "/plans/nope",
 )
 RED = """canvas => {
   const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);

@@ -202,6 +202,7 @@ def test_the_frame_offers_the_command_and_what_was_read(
         "/applications": "moorage ensemble list --all-projects",
         "/violations": "moorage violation list --all-projects",
         "/waiting": "moorage waitlist list --all-projects",
+        "/whatif?lose=rack/r1,h9": "moorage whatif --lose rack/r1 --lose h9",
         "/refusals": "moorage explanation list --all-projects",
         "/calendar": "moorage lease gantt",
     }.items():
@@ -212,7 +213,7 @@ def test_the_frame_offers_the_command_and_what_was_read(
         words = command.split()[1:]
         assert home.cli(*words).status == 0, command
         tab.page.get_by_role("button", name="JSON").click()
-        tab.page.get_by_role("dialog").get_by_text("GET /v1/").first.wait_for()
+        tab.page.get_by_role("dialog").get_by_text(" /v1/").first.wait_for()
         tab.page.keyboard.press("Escape")
 
 

@@ -139,7 +139,7 @@ export function useData(where, {live = true, round = 0} = {}) {
 
 const base = (where) => where.split("?")[0];
 
-/** Keep what a screen has read, for the button JSON. */
+/** Keep what a screen has read, for the button JSON: by its path, after its method if that is not GET. */
 export function note(where, data) {
   const next = new Map(answers.get());
   next.set(where, data);

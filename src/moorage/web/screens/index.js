@@ -12,8 +12,11 @@ import violations from "./violations.js";
 import waiting from "./waiting.js";
 import refusals from "./refusals.js";
 import why from "./why.js";
+import whatif from "./whatif.js";
+import plans from "./plans.js";
+import plan from "./plan.js";
 
-export const SCREENS = [fleet, applications, application, place, calendar, violations, waiting, refusals, why];
+export const SCREENS = [fleet, applications, application, place, calendar, violations, whatif, plans, plan, waiting, refusals, why];
 
 /** The screen of a path: `/applications/{id}` is matched by `/applications/:id`. */
 export function screenOf(path, screens = SCREENS) {
