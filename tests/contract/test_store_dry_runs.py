@@ -142,7 +142,7 @@ def test_explanations_alone_are_written_where_they_are_asked_for(store: Ledger) 
     before = store.event_log.newest()
     trial.commit(Changeset(ALL))
     assert trial.commit(Changeset((REFUSED,))).written
-    assert store.explanation("x")[0] == REFUSED.explanation
+    assert store.explanation("x")[0].explanation == REFUSED.explanation
     assert store.event_log.newest() == before, "no event reports it"
     with pytest.raises(NotFound):
         store.ensemble("e")
@@ -150,7 +150,7 @@ def test_explanations_alone_are_written_where_they_are_asked_for(store: Ledger) 
 
 def test_a_request_that_was_refused_is_judged_anew(store: Ledger) -> None:
     store.commit(Changeset((REFUSED,)))
-    assert store.refusal("r", project_id="p", digest="1")[0] == REFUSED.explanation
+    assert store.refusal("r", project_id="p", digest="1")[0].explanation == REFUSED.explanation
     with pytest.raises(NotFound):
         store.dry_run().refusal("r", project_id="p", digest="1")
 

@@ -37,7 +37,7 @@ from moorage.domain.errors import (
     ServerOfMember,
     UnknownName,
 )
-from moorage.domain.explain import Explanation, Stage
+from moorage.domain.explain import Explanation, Refusal, Stage
 from moorage.domain.flavors import Flavor
 from moorage.domain.member_names import MemberName
 from moorage.domain.period import FOREVER, Period
@@ -218,6 +218,27 @@ def test_decisions_are_kept_newest_first(store: Ledger) -> None:
         store.decision("d9")
 
 
+def test_the_newest_decisions_of_ensembles_and_their_open_claims(
+    store: Ledger, clock: SetClock
+) -> None:
+    write(store, *(PutDecision(decision(n), None) for n in (1, 2)))
+    write(store, PutDecision(decision(3, ensemble_id="e2", project_id="q"), None))
+    write(
+        store,
+        PutClaim(claim(1, 1_450, decision_id="d2"), None),
+        PutClaim(claim(2, 1_450, decision_id="d2", state=ClaimState.ACTIVE), None),
+        PutClaim(claim(3, decision_id="d2", state=ClaimState.FAILED), None),
+        PutClaim(claim(4), None),
+    )
+    newest = store.newest_decisions(["e1", "e2", "e9"])
+    assert {name: one.id for name, one in newest.items()} == {"e1": "d2", "e2": "d3"}
+    assert store.open_claims(["d2", "d3"]) == {"d2": 2}
+    clock.instant = 1_450
+    assert store.open_claims(["d2", "d3"]) == {"d2": 1}
+    assert store.newest_decisions([]) == {}
+    assert store.open_claims([]) == {}
+
+
 def test_claims_move_from_the_state_expected(store: Ledger) -> None:
     write(store, PutClaim(claim(1), None), PutClaim(claim(2), None))
     assert list(store.claims(decision_id="d1")) == [claim(1), claim(2)]
@@ -255,7 +276,7 @@ def test_what_is_due(store: Ledger, clock: SetClock) -> None:
 def test_explanations_carry_their_instance(store: Ledger) -> None:
     explanation = Explanation("x1", "infeasible", Stage.POLICY, 1_000, 4, rejected={"aggregate": 3})
     write(store, PutExplanation(explanation, "p", '{"members": []}'))
-    assert store.explanation("x1") == (explanation, "p", '{"members": []}')
+    assert store.explanation("x1") == (Refusal(explanation, "p"), '{"members": []}')
     with pytest.raises(NotFound):
         store.explanation("x9")
     with pytest.raises(DuplicateName):

@@ -7,7 +7,7 @@ from tests.contract.test_store_bookings import write
 
 from moorage.domain.changes import FinishExplanation, PutExplanation
 from moorage.domain.events import EventCursor, EventFilter
-from moorage.domain.explain import Explanation, RefusedRequest, Stage
+from moorage.domain.explain import Explanation, Refusal, RefusedRequest, Stage
 from moorage.domain.period import MINUTE
 from moorage.store import Ledger
 from moorage.usecases.paging import Page
@@ -39,6 +39,13 @@ def test_refusals_come_back_newest_first_and_filtered(store: Ledger, clock: SetC
     assert [one.id for one in after] == ["a-1"]
 
 
+def test_an_explanation_is_read_with_what_was_refused(store: Ledger) -> None:
+    write(store, put("a", 1))
+    refusal, instance = store.explanation("a-1")
+    assert (refusal.project_id, refusal.asked) == ("p", RefusedRequest("e-a", "a", "u"))
+    assert (refusal.explanation.stage, instance) == (Stage.POLICY, "{}")
+
+
 def test_the_same_refusal_is_told_once_a_minute(store: Ledger, clock: SetClock) -> None:
     clock.instant = 10 * MINUTE
     for number in range(3):
@@ -53,10 +60,10 @@ def test_an_explanation_is_replaced_by_what_was_found_since(store: Ledger) -> No
     first = put("a", 1)
     pending = replace(first.explanation, complete=False, pending_until=9)
     write(store, replace(first, explanation=pending))
-    assert store.explanation("a-1")[0].pending_until == 9
+    assert store.explanation("a-1")[0].explanation.pending_until == 9
     found = replace(first.explanation, stage=Stage.TIME, note="all was tried")
     write(store, FinishExplanation(found))
-    assert store.explanation("a-1") == (found, "p", "{}")
+    assert store.explanation("a-1") == (Refusal(found, "p", first.asked), "{}")
     assert [one.id for one in store.refusals(project_id="p", stage=Stage.TIME)] == ["a-1"]
     assert told(store) == [("a-1", 0)]
 

@@ -46,7 +46,7 @@ def instance(service: Service, explanation: str) -> Any:
 
 def test_little_is_stored_whatever_the_size_of_the_fleet(service: Service) -> None:
     explanation = refused(service)
-    _, _, stored = service.store.explanation(explanation)
+    _, stored = service.store.explanation(explanation)
     assert 0 < len(stored) <= MOST_BYTES
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_stored_of_a_request_that_is_large_however_it_is_packed(
     made = {"name": "e", "members": members, "decide": {"time_limit": "PT1S"}}
     answer = service.call("POST", "/ensembles", {"ensemble": made})
     assert answer.status_code == 409, answer.text[:500]
-    _, _, stored = service.store.explanation(answer.json["errors"][0]["explanation"]["id"])
+    _, stored = service.store.explanation(answer.json["errors"][0]["explanation"]["id"])
     assert stored == ""
 
 
@@ -92,12 +92,12 @@ def test_of_a_large_fleet_no_problem_is_made_after_a_change(service: Service) ->
 
 
 def test_an_instance_that_an_older_version_stored_is_given_as_it_is(service: Service) -> None:
-    explanation, _, _ = service.store.explanation(refused(service))
+    explanation = service.store.explanation(refused(service))[0].explanation
     old = json.dumps({"format": "moorage-instance", "version": 1, "kind": "request", "request": {}})
     assert replayable_instance(service.env, explanation, old) == old
 
 
 def test_of_a_request_too_large_to_be_kept_no_problem_is_made(service: Service) -> None:
-    explanation, _, _ = service.store.explanation(refused(service))
+    explanation = service.store.explanation(refused(service))[0].explanation
     with pytest.raises(InstanceOutdated, match="too large"):
         replayable_instance(service.env, explanation, "")

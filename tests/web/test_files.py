@@ -8,6 +8,7 @@ from tests.web.conftest import Browser, MakeBrowser, code_of, unpacked
 
 from moorage.web.static_files import HOME, StaticFiles
 
+FILES = re.compile(r"/ui/files/[0-9a-f]+/")
 LINK = re.compile(r'(?:src|href)="([^"]+)"')
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -28,13 +29,20 @@ def test_the_page_names_its_files_under_their_digest(browser: MakeBrowser) -> No
     assert b"data-embed" not in page.body
     assert b"$" not in page.body
     found = links(page.body)
-    assert len({Path(one).parent for one in found}) == 1, "all under one digest"
-    assert {"main.js", "style.css"} <= {Path(one).name for one in found}
+    (base,) = {FILES.match(one)[0] for one in found}  # type: ignore[index]  # all under one digest
+    assert {"main.js", "style.css"} <= {one.removeprefix(base) for one in found}
     for one in found:
         file = see("GET", one)
         assert file.status == 200, one
         assert file.headers["cache-control"] == "public, max-age=31536000, immutable"
-        assert file.body == (HOME / Path(one).name).read_bytes()
+        assert file.body == (HOME / one.removeprefix(base)).read_bytes()
+
+
+def test_the_page_names_every_module_that_it_loads_at_once(browser: MakeBrowser) -> None:
+    see = browser()
+    named = {FILES.sub("", one) for one in links(see("GET", "/ui").body) if one.endswith(".js")}
+    there = {one.relative_to(HOME).as_posix() for one in HOME.rglob("*.js")}
+    assert there - named == {"vendor/yaml.js"}, "loaded when a description is read"
 
 
 @pytest.mark.parametrize(

@@ -337,14 +337,6 @@ def _parameters(policy: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _statuses(client: Moorage, *, all_projects: bool) -> dict[str, str]:
-    """Ensemble id -> the status of its newest decision."""
-    found: dict[str, str] = {}
-    for one in client.decisions.all(all_projects=all_projects).value:  # newest first
-        found.setdefault(one.ensemble_id, one.status)
-    return found
-
-
 class List(Command):
     """List ensembles, each with the status of its newest decision.
 
@@ -359,10 +351,11 @@ class List(Command):
             answer = client.ensembles.all(
                 all_projects=args.all_projects, part=part_of(args, {"created": "created_at"})
             )
-            status = _statuses(client, all_projects=args.all_projects)
             cells = {
                 **columns("id:short name"),
-                "status": lambda one: status.get(one.id, "described"),
+                "status": lambda one: (
+                    one.decision_summary.status if one.decision_summary else "described"
+                ),
                 "members": lambda one: " ".join(f"{r.name}:{r.count}" for r in one.members),
                 "#policies": lambda one: len(one.policies),
                 "#broken": lambda one: one.broken or "",

@@ -104,7 +104,7 @@ class EnsembleProxy(proxy.Proxy):
     def ensembles(
         self, *, name: str | None = None, all_projects: bool = False
     ) -> Iterator[Ensemble]:
-        """The project's ensembles, or those of all projects, without their decisions."""
+        """The project's ensembles, or those of all projects; their decisions in short."""
         return self.moorage.ensembles.each(name=name, all_projects=all_projects)
 
     def find_ensemble(self, name_or_id: str, *, ignore_missing: bool = True) -> Ensemble | None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.actors import Actor
     from moorage.domain.changes import Change
-    from moorage.domain.explain import Explanation
+    from moorage.domain.explain import Refusal
     from moorage.domain.period import Instant
     from moorage.engine.state.snapshot import Snapshot
     from moorage.store.backend import Backend
@@ -170,7 +170,7 @@ class DryRun(BookingQueries, EnsembleQueries, LeaseQueries):
         *,
         project_id: str | None,  # noqa: ARG002 - the protocol's
         digest: str | None = None,  # noqa: ARG002
-    ) -> tuple[Explanation, str, str]:
+    ) -> tuple[Refusal, str]:
         """None is found: a request that was refused before is judged anew.
 
         Raises:

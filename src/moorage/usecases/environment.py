@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from moorage.usecases.decide.environment import DecideEnvironment
 from moorage.usecases.shared.admission import Admission, SeriesInProgress
+from moorage.usecases.shared.kept_answers import KeptAnswers
 from moorage.usecases.shared.kept_maps import KeptMaps
 from moorage.usecases.shared.waitlist_memory import WaitlistMemory
 
@@ -39,6 +40,8 @@ class UseCaseEnvironment(DecideEnvironment):
     """Whether this service carries plans out."""
     kept_maps: KeptMaps = field(default_factory=KeptMaps, compare=False)
     """Maps of the fleet that this process has made."""
+    kept_answers: KeptAnswers = field(default_factory=KeptAnswers, compare=False)
+    """Other answers that many ask for, as this process has made them."""
     series_in_progress: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
     """The series that this process is creating."""
 

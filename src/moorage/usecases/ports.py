@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, Lane
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.explain import Explanation, Refusal, Stage
+    from moorage.domain.explain import Refusal, Stage
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Duration, Instant, Period
@@ -288,14 +288,20 @@ class Store(Protocol):
     def decisions_seen_by(self, project_id: str, page: Page) -> Sequence[Decision]:
         """Its own, and those about ensembles that name it in a share; newest first."""
 
+    def newest_decisions(self, ensembles: Collection[str]) -> Mapping[str, Decision]:
+        """Ensemble -> its newest decision, in any state; those without any are left out."""
+
     def claim(self, claim_id: str) -> Claim:
         """A claim by id. NotFound."""
 
     def claims(self, *, decision_id: str, page: Page | None = None) -> Sequence[Claim]:
         """The claims of a decision, oldest first; all of them without a page."""
 
-    def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
-        """An explanation, its project and what is stored of its problem. NotFound."""
+    def open_claims(self, decisions: Collection[str]) -> Mapping[str, int]:
+        """Decision -> number of its claims that are building or active; without any: left out."""
+
+    def explanation(self, explanation_id: str) -> tuple[Refusal, str]:
+        """An explanation with what was refused, and what is stored of its problem. NotFound."""
 
     def refusals(
         self,
@@ -313,7 +319,7 @@ class Store(Protocol):
 
     def refusal(
         self, request: str, *, project_id: str | None, digest: str | None = None
-    ) -> tuple[Explanation, str, str]:
+    ) -> tuple[Refusal, str]:
         """The newest explanation of a refused request, by the id the client gave. NotFound.
 
         `project_id` None means every project, `digest` None a request of any content.

@@ -108,6 +108,8 @@ class Timeline:
     more: bool
     """Whether there are rows after these."""
     snapshot: Snapshot
+    valid_until: Instant
+    """When time alone changes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,8 @@ def timeline(env: UseCaseEnvironment, caller: Caller, query: TimelineQuery, page
     if end <= start:
         raise InvalidDescription("the period must end after its start", path="to")
     window = Period(start, end)
-    bars = list(_bars(env.store, caller, snapshot, query, window, project))
+    edges = [snapshot.valid_until]
+    bars = list(_bars(env.store, caller, snapshot, query, window, project, edges=edges))
     rows = _rows(snapshot, bars, query.rows_by)
     first = 0
     if page.marker is not None:
@@ -151,36 +154,50 @@ def timeline(env: UseCaseEnvironment, caller: Caller, query: TimelineQuery, page
         first = at + 1
     shown = rows[first : first + page.limit]
     laid_out = tuple(_laid_out(*one) for one in shown)
-    return Timeline(window, query.rows_by, laid_out, first + len(shown) < len(rows), snapshot)
+    more = first + len(shown) < len(rows)
+    valid_until = min(one for one in edges if one > snapshot.taken_at)
+    return Timeline(window, query.rows_by, laid_out, more, snapshot, valid_until)
 
 
-def _bars(
+def _bars(  # noqa: PLR0913 - what is shown, and what it is read from
     store: Store,
     caller: Caller,
     snapshot: Snapshot,
     query: TimelineQuery,
     window: Period,
     project: str | None,
+    *,
+    edges: list[Instant],
 ) -> Iterator[Bar]:
+    """What lasts in the period; when time alone changes some of it is added to `edges`."""
     now = snapshot.taken_at
     for lease in every_record(partial(store.leases, project_id=project, overlaps=window)):
         if query.closed or lease.state is not LeaseState.CLOSED:
             yield _of_lease(lease, BarKind.LEASE, lease.state)
     for offer in every_record(partial(store.offers, project_id=project, overlaps=window)):
         if offer.offer is not None and offer.offer.state_at(now) is OfferState.OFFERED:
+            edges.append(offer.offer.expires_at)
             yield _of_lease(offer, BarKind.OFFER, OfferState.OFFERED)
-    others: Iterator[Bar] = _of_waitlist(store, snapshot, project)
+    others: Iterator[Bar] = _of_waitlist(store, snapshot, project, edges)
     if caller.operator:
-        away = every_record(store.capacity_windows)
+        away = list(every_record(store.capacity_windows))
+        edges += (edge for one in away for edge in (one.period.start, one.period.end))
         others = chain(others, (_of_absence(one, now) for one in away))
     yield from (bar for bar in others if bar.period.overlaps(window))
 
 
-def _of_waitlist(store: Store, snapshot: Snapshot, project: str | None) -> Iterator[Bar]:
+def _of_waitlist(
+    store: Store, snapshot: Snapshot, project: str | None, edges: list[Instant]
+) -> Iterator[Bar]:
     ordered = waitlist_order(store)
     waiting = partial(store.waitlist, project_id=project, state=EntryState.WAITING)
     for entry in every_record(waiting):
         if entry.state_at(snapshot.taken_at) is EntryState.WAITING:
+            edges += (entry.until, entry.latest - entry.terms.lead + 1)
+            if entry.estimate is None:
+                # Once its first start is over its bar begins later with every moment.
+                first = entry.terms.period.start - entry.terms.lead
+                edges.append(max(first, snapshot.taken_at) + 1)
             yield _of_entry(snapshot, ordered, entry)
 
 

@@ -48,7 +48,7 @@ _NO_STORE: Final = ("cache-control", "no-store")
 
 @dataclass(frozen=True, slots=True)
 class PageSettings:
-    """What the page is told, and who may show it in a frame."""
+    """What the page is given, and who may show it in a frame."""
 
     api: str
     """The path of the native API."""
@@ -160,11 +160,11 @@ class WebApplication:
         session = self._cookies.open(environ)
         caller = None if session is None else self._caller(session, environ)
         if session is None or caller is None:
-            return self._told(None)
+            return self._reported(None)
         try:
-            return self._told(self._view(session, caller))
+            return self._reported(self._view(session, caller))
         except SessionRefused:  # its token has ended since this worker has asked
-            return self._told(None)
+            return self._reported(None)
 
     def _enter(self, environ: Environ) -> Answer:
         require_own_origin(environ)
@@ -177,7 +177,7 @@ class WebApplication:
         if caller is None:
             raise refused("The credentials are not valid.")
         cookie = self._cookies.seal(environ, session)
-        return self._told(self._view(session, caller), ("set-cookie", cookie))
+        return self._reported(self._view(session, caller), ("set-cookie", cookie))
 
     def _switched(self, environ: Environ, asked: LoginRequest) -> Session:
         session = self._cookies.open(environ)
@@ -225,7 +225,7 @@ class WebApplication:
             "rules": self._rules(caller),
         }
 
-    def _told(self, session: Mapping[str, object] | None, *headers: tuple[str, str]) -> Answer:
+    def _reported(self, session: Mapping[str, object] | None, *headers: tuple[str, str]) -> Answer:
         body: dict[str, Any] = {
             "session": session,
             "login": {"auth": self._settings.auth, "methods": list(self._login.methods)},

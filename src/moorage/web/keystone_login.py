@@ -133,19 +133,19 @@ class KeystoneLogin:
         """A token that exists already, with the names of its user and project."""
         if not (token.isascii() and token.isprintable()):
             raise refused("this is no token")
-        told = self._ask("get", "/auth/tokens?nocatalog", token, {"X-Subject-Token": token})[
+        token_body = self._ask("get", "/auth/tokens?nocatalog", token, {"X-Subject-Token": token})[
             "token"
         ]
         found = Credentials(
             {TOKEN: token},
-            user=told["user"]["name"],
-            project=told.get("project", {}).get("name"),
+            user=token_body["user"]["name"],
+            project=token_body.get("project", {}).get("name"),
         )
         return found if found.project is not None else self._in_first_project(found)
 
     def _projects(self, token: str) -> list[Project]:
-        told = self._ask("get", "/auth/projects", token)["projects"]
-        found = [Project(one["id"], one["name"]) for one in told if one.get("enabled", True)]
+        listed = self._ask("get", "/auth/projects", token)["projects"]
+        found = [Project(one["id"], one["name"]) for one in listed if one.get("enabled", True)]
         return sorted(found, key=lambda one: (one.name, one.id))
 
     def _ask(

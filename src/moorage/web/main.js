@@ -3,7 +3,7 @@
 import {html, render, useEffect, useErrorBoundary, useRef, useState} from "./lib/page.js";
 import {useShared} from "./lib/follow.js";
 import {Link, ask, go, useRoute} from "./lib/route.js";
-import {caller, ended, load, login, logout, session} from "./lib/session.js";
+import {caller, ended, loaded, login, logout, session} from "./lib/session.js";
 import {API, answers, call, forget, path} from "./lib/api.js";
 import {follow, online} from "./lib/live.js";
 import {DAY, When, clock, instant, iso, now, readClock, said} from "./lib/time.js";
@@ -167,7 +167,7 @@ function Page() {
 }
 
 const place = document.getElementById("page");
-load().then(readClock).then(() => {
+loaded.then(readClock).then(() => {
   follow();
   render(html`<${Page} />`, place);
 }, (error) => {

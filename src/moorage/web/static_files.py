@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from pathlib import Path
+from os.path import normpath
+from pathlib import Path, PurePosixPath
 from string import Template
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 HOME: Final = Path(__file__).parent
 INDEX: Final = "index.html"
@@ -32,6 +34,9 @@ _TYPES: Final = {
 }
 """What is served; the rest of the folder is program."""
 _DIGITS: Final = 20
+_ENTRY: Final = "main.js"
+_IMPORT: Final = re.compile(r'\b(?:from|import)\s*"(\.{1,2}/[^"]+)"')
+"""Of modules that are always loaded; a call `import(…)` loads one when it is needed."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class StaticFiles:
             for path in sorted(home.rglob("*"))
             if path.is_file() and path.suffix in _TYPES
         }
-        template = (home / INDEX).read_text(encoding="utf-8")
+        template = _with_preloads((home / INDEX).read_text(encoding="utf-8"), _modules(found))
         together = hashlib.sha256(template.encode())
         for name, content in found.items():
             together.update(f"\n{name} {len(content)}\n".encode() + content)
@@ -86,6 +91,26 @@ class StaticFiles:
         if embedded:
             text = text.replace("<html ", "<html data-embed ", 1)
         return static_file(text.encode(), "text/html; charset=utf-8")
+
+
+def _modules(files: Mapping[str, bytes]) -> list[str]:
+    """The modules that the page needs in any case, in the order in which they are found."""
+    found, waiting = [], [_ENTRY]
+    while waiting:
+        name = waiting.pop(0)
+        if name in found or name not in files:
+            continue
+        found.append(name)
+        folder = PurePosixPath(name).parent
+        named = _IMPORT.findall(files[name].decode())
+        waiting += [normpath(folder / one).replace("\\", "/") for one in named]
+    return found
+
+
+def _with_preloads(template: str, modules: Sequence[str]) -> str:
+    """The page's text, which names all its modules: browsers read them at once, not one by one."""
+    links = (f'<link rel="modulepreload" href="$files/{escape(one)}">' for one in modules)
+    return template.replace("$preloads", "\n".join(links))
 
 
 def static_file(content: bytes, content_type: str) -> StaticFile:

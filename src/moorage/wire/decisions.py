@@ -259,6 +259,23 @@ class Decision(Struct, frozen=True):
     """While it is held: the flavor of each role whose servers take its places."""
 
 
+class DecisionSummary(Struct, frozen=True):
+    """A decision in short."""
+
+    id: str
+    status: str
+    """As a decision's."""
+    expires_at: At | None
+    interval: Interval
+    lease_id: str | None
+    """The lease whose placement it is."""
+    members: int
+    """How many have a place by it."""
+    claimed: int
+    """Of these, how many are claimed: a server is there, or is being built."""
+    policies_met: int
+
+
 class OneDecision(Struct, frozen=True):
     """One decision."""
 

@@ -10,7 +10,7 @@ from moorage.domain.describe_groups import MAX_GROUPS
 from moorage.domain.describe_members import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA, MAX_VOLUME
 from moorage.wire.compliance import Impact
-from moorage.wire.decisions import DecideBody, Decision
+from moorage.wire.decisions import DecideBody, Decision, DecisionSummary
 from moorage.wire.fields import (
     Alternatives,
     Amount,
@@ -298,7 +298,9 @@ class Ensemble(Struct, frozen=True):
     updated_at: At
     links: list[Link]
     decision: Decision | UnsetType | None = UNSET
-    """The current one; absent in listings."""
+    """The current one; in listings there is `decision_summary` instead."""
+    decision_summary: DecisionSummary | UnsetType | None = UNSET
+    """In listings, of the current decision; null: it was never decided."""
     compliance: list[Violation] | UnsetType = UNSET
     """What is violated at present; only where it was asked for."""
     broken: int | UnsetType = UNSET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.wire.decisions import ObjectiveName, Solve
 from moorage.wire.ensembles import Policy, RoleBody
@@ -116,6 +116,12 @@ class Explanation(Struct, frozen=True):
     """The replayable problem; operators only, and only where it was asked for."""
     pending: bool = False
     """True: the search for relaxations goes on after this answer; read the explanation again."""
+    project_id: str | UnsetType = UNSET
+    """With the next two: only where the explanation is read; who was refused knows them."""
+    ensemble_id: str | UnsetType | None = UNSET
+    """Of the ensemble that was to be placed; if it is stored, `links` has it as `ensemble`."""
+    ensemble: str | UnsetType | None = UNSET
+    """Its name, or that of the lease that was asked for."""
 
 
 class Refusal(Struct, frozen=True):

@@ -119,7 +119,7 @@ def test_a_refusal_names_the_reason(door: Door) -> None:
     body = {"name": "l", **dates, "reservations": [whole()]}
     answer = door.call("POST", "/leases", body, headers=ours)
     assert answer.status_code == 409
-    found, _, _ = door.service.store.explanation(answer.json["explanation_id"])
+    found = door.service.store.explanation(answer.json["explanation_id"])[0].explanation
     assert found.rejected["out-of-service"] == 1
     assert "hosts that are out of service" in str(found.conflicts)
 

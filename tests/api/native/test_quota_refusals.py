@@ -57,7 +57,8 @@ def test_a_refusal_has_an_explanation_remedies_and_an_event(service: Service) ->
     ]
     link = next(one["href"] for one in error["links"] if one["rel"] == "explanation")
     why = service.call("GET", link.removeprefix("/v1")).json["explanation"]
-    assert why == error["explanation"]
+    assert (why["project_id"], why["ensemble"]) == ("project-a", "more")
+    assert {name: why[name] for name in error["explanation"]} == error["explanation"]
     assert (why["verdict"], why["stage"]) == ("refused", "quota")
     assert why["conflict"] == [
         {"quota": "held-units", "needs": "4 more"},

@@ -120,6 +120,40 @@ def test_refusals_are_paged_and_other_projects_are_closed(service: Service) -> N
     assert service.call("GET", "/explanations", query={"stage": "odd"}).status_code == 400
 
 
+def test_an_explanation_says_whose_it_is_and_links_to_what_is_stored(service: Service) -> None:
+    def shown(id_: str, caller: Any = TENANT) -> Any:
+        return service.call("GET", f"/explanations/{id_}", caller=caller).json["explanation"]
+
+    def links(explanation: Any) -> dict[str, str]:
+        return {one["rel"]: one["href"] for one in explanation["links"]}
+
+    why = refuse(service)
+    assert "project_id" not in why, "who was refused knows it"
+    found = shown(why["id"])
+    (listed_one,) = listed(service)
+    for name in ("project_id", "ensemble_id", "ensemble"):
+        assert found[name] == listed_one[name]
+    assert (found["project_id"], found["ensemble"]) == ("project-a", "shop")
+    assert "ensemble" not in links(found), "what was refused at once is not stored"
+
+    body: dict[str, Any] = {"name": "first", "members": LARGE, "decide": {}}
+    while service.call("POST", "/ensembles", {"ensemble": body}).status_code == 201:
+        body["name"] += "-more"
+    body = {"name": "kept", "members": LARGE}
+    made = service.call("POST", "/ensembles", {"ensemble": body}).json["ensemble"]
+    decided = service.call("POST", "/decisions", {"decision": {"ensemble_id": made["id"]}})
+    assert decided.status_code == 409
+    id_ = decided.json["errors"][0]["explanation"]["id"]
+    for caller in (TENANT, OPERATOR):
+        found = shown(id_, caller)
+        assert (found["ensemble_id"], found["ensemble"]) == (made["id"], "kept")
+        assert links(found)["ensemble"].endswith(f"/v1/ensembles/{made['id']}")
+    path, match = f"/ensembles/{made['id']}", {"If-Match": f'"{made["generation"]}"'}
+    gone = service.call("DELETE", path, headers=match)
+    assert gone.status_code == 204, gone.text
+    assert "ensemble" not in links(shown(id_))
+
+
 def test_minimal_conflicts_are_shown_before_the_bookings_in_the_way(service: Service) -> None:
     amount = {"count": 6, "flavor": "m1.2xlarge"}
     body = {"name": "l", "start": "2026-12-01T00:00:00Z", "duration": "PT1H", "amount": amount}

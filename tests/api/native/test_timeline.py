@@ -1,10 +1,13 @@
 """The timeline: what lasts in a period, in rows and lanes, for who may see it."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
 from tests.api.native.conftest import refused
 
+from moorage.domain.errors import TooManyRequests
 from moorage.domain.period import HOUR, SECOND, parse_instant
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
 
@@ -339,3 +342,31 @@ def test_a_fleet_without_racks_has_no_such_rows(service: Service) -> None:
     assert put.status_code == 200
     answer = service.call("GET", "/timeline", caller=OPERATOR, query={"rows": "rack"})
     refused(answer, 400, "invalid_description")
+
+
+def test_it_is_made_once_and_made_anew_when_something_has_changed(service: Service) -> None:
+    def shown(caller: Any = TENANT) -> list[str]:
+        return list(got(service, caller)["timeline"]["rows"]["label"])
+
+    offered(service)
+    assert shown() == ["maybe"]
+    with all_under_way(service):
+        assert shown() == ["maybe"], "it is kept: nothing has to be made"
+        other = service.call("GET", "/timeline", query={**DAYS, "rows": "project"})
+        assert other.status_code == 429, "this one is not"
+    leased(service, "new", "2026-12-05T00:00:00Z", "2026-12-06T00:00:00Z")
+    assert shown() == ["new", "maybe"]
+    service.clock.pass_by(2 * HOUR)
+    assert shown() == ["new"], "the offer has lapsed, although nothing was written"
+    assert shown(OTHER) == []
+
+
+@contextmanager
+def all_under_way(service: Service) -> Iterator[None]:
+    """While the tenant's project has as many expensive requests under way as it may."""
+    admission = service.env.admission
+    with ExitStack() as under_way:
+        with suppress(TooManyRequests):
+            while True:
+                under_way.enter_context(admission.turn(TENANT))
+        yield

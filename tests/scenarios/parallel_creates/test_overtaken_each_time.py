@@ -188,7 +188,7 @@ def test_that_there_is_no_room_is_told_with_the_reasons(store: Ledger) -> None:
         decide(environment_of(rival))
     explanation = told.value.explanation
     assert isinstance(explanation, Explanation)
-    assert store.explanation(explanation.id)[0] == explanation
+    assert store.explanation(explanation.id)[0].explanation == explanation
     assert store.ensembles(project_id=None) == []
     store.commit(Changeset((DeleteAllocations(rival.had.pop()),)))
 

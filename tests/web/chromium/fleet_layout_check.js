@@ -1,6 +1,6 @@
 async () => {
-  const script = document.querySelector("script[type=module]").src;
-  const {layout, hit, cellOf} = await import(new URL("lib/fleet_layout.js", script));
+  const style = document.querySelector("link[rel=stylesheet][href$=\"/style.css\"]").href;
+  const {layout, hit, cellOf} = await import(new URL("lib/fleet_layout.js", style));
   let seed = 7;
   const random = (most) => (seed = (seed * 48271) % 2147483647) % most;
   const wrong = [];

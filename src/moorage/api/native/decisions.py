@@ -227,6 +227,26 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
     )
 
 
+def summaries(call: Call, ensembles: Sequence[Ensemble]) -> Mapping[str, wire.DecisionSummary]:
+    """Ensemble -> its current decision in short; those without any are left out."""
+    store = call.env.store
+    found = store.newest_decisions([one.id for one in ensembles])
+    claimed = store.open_claims([one.id for one in found.values()])
+    now = store.now()
+    return {
+        ensemble_id: view(
+            wire.DecisionSummary,
+            one,
+            status=one.told_at(now),
+            interval=one.period,
+            members=len(one.places),
+            claimed=claimed.get(one.id, 0),
+            policies_met=sum(policy.satisfied for policy in one.policies),
+        )
+        for ensemble_id, one in found.items()
+    }
+
+
 def seen_by_caller(call: Call, ensemble: Ensemble) -> Ensemble:
     """The ensemble as the caller may see it."""
     return ensemble if call.caller.operator else as_seen_by(ensemble, call.caller.project_id)

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType, structs
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.compliance import deleted, impact_view
-from moorage.api.native.decisions import decision_view, seen_by_caller
+from moorage.api.native.decisions import decision_view, seen_by_caller, summaries
 from moorage.api.native.formats import view
 from moorage.api.native.paging import Listing
 from moorage.api.native.policies import statement_view, violations_view
@@ -71,8 +71,16 @@ def listing(call: Call) -> Reply:
 
     def shown(found: Sequence[Ensemble]) -> Iterator[tuple[str, wire.Ensemble]]:
         broken = call.env.store.compliance.broken([one.id for one in found])
+        decided = summaries(call, found)
         for one in found:
-            yield one.id, structs.replace(ensemble_view(call, one), broken=broken.get(one.id, 0))
+            yield (
+                one.id,
+                structs.replace(
+                    ensemble_view(call, one),
+                    broken=broken.get(one.id, 0),
+                    decision_summary=decided.get(one.id),
+                ),
+            )
 
     return Listing(call, "ensembles", read, shown).reply("ensembles")
 

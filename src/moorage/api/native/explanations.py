@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
@@ -80,19 +80,37 @@ def _in_short(call: Call, one: domain.Refusal) -> wire.Refusal:
     )
 
 
+def _stored_ensemble(call: Call, refusal: domain.Refusal) -> str | None:
+    """The id of the ensemble that was refused a place, if it is there and the caller may see it."""
+    if refusal.asked is None or not refusal.asked.ensemble_id:
+        return None
+    stored = if_stored(call.env.store.ensemble, refusal.asked.ensemble_id)
+    return stored.id if stored is not None and sees(call.caller, stored.project_id) else None
+
+
 def of_decision(call: Call) -> Reply:
     """GET: the explanation of the refused decision of an idempotency key."""
     return _shown(call, own_refusal(call.env.store, call.caller, call.path["id"]))
 
 
-def _shown(call: Call, found: tuple[domain.Explanation, str]) -> Reply:
-    explanation, instance = found
+def _shown(call: Call, found: tuple[domain.Refusal, str]) -> Reply:
+    refusal, instance = found
+    explanation, asked = refusal.explanation, refusal.asked
     wanted = call.flag("instance")
     if wanted:
         require_operator(call.caller)
         instance = replayable_instance(call.env, explanation, instance)
-    view = explanation_view(call, explanation, instance if wanted else None)
-    return Reply(wire.OneExplanation(view))
+    shown = explanation_view(call, explanation, instance if wanted else None)
+    stored = _stored_ensemble(call, refusal)
+    links = [] if stored is None else [call.link("ensemble", "ensembles", stored)]
+    whole = structs.replace(
+        shown,
+        project_id=refusal.project_id,
+        ensemble_id=(asked and asked.ensemble_id) or None,
+        ensemble=(asked and asked.name) or None,
+        links=[*shown.links, *links],
+    )
+    return Reply(wire.OneExplanation(whole))
 
 
 def create(call: Call) -> Reply:
@@ -172,7 +190,7 @@ def counts_view(call: Call, considered: int, rejected: Mapping[str, int]) -> wir
 def conflict_parts(call: Call, conflict: domain.Conflict) -> list[wire.ConflictPart]:
     """Both sides of a conflict: what each element needs, and the facts it conflicts with."""
     needs = [
-        msgspec.structs.replace(_part(call, element), needs=need)
+        structs.replace(_part(call, element), needs=need)
         for element, need in zip(conflict.elements, _needs(call, conflict), strict=True)
     ]
     # Those kept by an older version are pairs.

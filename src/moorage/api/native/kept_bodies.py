@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LEVEL: Final = 2
 """Of gzip. Of a map of 100,000 hosts 1 makes 366 kB in 8 ms, 2 363 kB in 10, 6 351 kB in 21."""
-_PLAIN, _GZIPPED = "plain", "gzip"
+PLAIN, _GZIPPED = "plain", "gzip"
 
 
 def kept_reply(
@@ -26,10 +26,10 @@ def kept_reply(
     """
     if call.has(tag):
         return Reply(status=304, tag=tag)
-    form = _GZIPPED if call.accepts_gzip else _PLAIN
+    form = _GZIPPED if call.accepts_gzip else PLAIN
     data = kept.get(form)
     if data is None:
-        data = kept.get(_PLAIN) or make()
+        data = kept.get(PLAIN) or make()
         if form == _GZIPPED:
             data = gzip.compress(data, _LEVEL, mtime=0)
         kept[form] = data

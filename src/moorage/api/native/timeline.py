@@ -5,16 +5,18 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from moorage.api.native.kept_bodies import kept_reply
+from moorage.api.native.kept_bodies import PLAIN, kept_reply
 from moorage.api.native.paging import ENCODER
 from moorage.api.native.reading import instant
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import FOREVER, SECOND, format_instant
+from moorage.usecases.shared.kept_answers import KeptAnswer
 from moorage.usecases.timeline import RowsBy, TimelineQuery, timeline
 from moorage.wire import timeline as wire
 
 if TYPE_CHECKING:
     from moorage.api.native.call import Call, Reply
+    from moorage.usecases.paging import Page
     from moorage.usecases.timeline import Bar, Timeline
 
 MOST_ROWS = 10_000
@@ -31,7 +33,19 @@ def show(call: Call) -> Reply:
         closed=call.flag("closed"),
         all_projects=call.flag("all_projects"),
     )
-    page = call.page(most=MOST_ROWS)
+    page, caller = call.page(most=MOST_ROWS), call.caller
+    question = (query, page, caller.project_id, caller.operator, call.base)
+
+    def make() -> KeptAnswer:
+        # Only the making counts as expensive: an answer that is kept costs nearly nothing.
+        with call.env.admission.turn(caller):
+            return _made(call, query, page)
+
+    kept = call.env.kept_answers.current(question, call.env.store.snapshot(), make)
+    return kept_reply(call, kept.tag, kept.bodies, lambda: kept.bodies[PLAIN])
+
+
+def _made(call: Call, query: TimelineQuery, page: Page) -> KeptAnswer:
     found = call.perform(timeline, query, page)
     shown = _shown(found)
     links = [call.next_link("timeline", found.rows[-1].id, page)] if found.more else []
@@ -39,7 +53,13 @@ def show(call: Call) -> Reply:
     body = wire.OneTimeline(
         shown, links, found.snapshot.revision, format_instant(found.snapshot.taken_at)
     )
-    return kept_reply(call, tag, {}, lambda: ENCODER.encode(body))
+    return KeptAnswer(
+        revision=found.snapshot.revision,
+        computed_at=found.snapshot.taken_at,
+        valid_until=found.valid_until,
+        tag=tag,
+        bodies={PLAIN: ENCODER.encode(body)},
+    )
 
 
 def _rows_by(text: str) -> RowsBy:

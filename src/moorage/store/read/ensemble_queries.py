@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, bindparam, exists, func, or_, select, true, union
 
@@ -16,6 +16,7 @@ from moorage.domain.explain import Refusal, RefusedRequest
 from moorage.domain.period import FOREVER
 from moorage.domain.plans import PlanState
 from moorage.domain.references import references_of
+from moorage.store.database.statements import chunks
 from moorage.store.read import leases
 from moorage.store.read.leases import LIVE
 from moorage.store.read.stored_values import Reader, due_rows, matching, page_of
@@ -25,15 +26,15 @@ from moorage.usecases.paging import WHOLE_LEDGER
 from moorage.usecases.ports import ExclusiveEnsembles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Row
 
     from moorage.domain.actors import Actor
     from moorage.domain.decision_records import DecisionRecord
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.explain import Explanation, Stage
+    from moorage.domain.explain import Stage
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
     from moorage.domain.plans import Move, Plan
@@ -82,6 +83,20 @@ _x, _t = tables.explanations.c, tables.templates.c
 _DUE_DECISIONS: Final = due_rows(_d.expires_at).where(_d.state == DecisionState.HELD.value)
 _CLAIMS_OF_DECISION: Final = (
     select(_c.body).where(_c.decision_id == bindparam("of")).order_by(_c.number)
+)
+_NEWEST_DECISIONS: Final = select(_d.ensemble_id, _d.body).where(
+    _d.ensemble_id.in_(bindparam("some", expanding=True)), _d.number == _NEWEST
+)
+_OPEN_CLAIMS: Final = (
+    select(_c.decision_id, func.count().label("number"))
+    .where(
+        _c.decision_id.in_(bindparam("some", expanding=True)),
+        or_(
+            _c.state == ClaimState.ACTIVE.value,
+            and_(_c.state == ClaimState.BUILDING.value, _c.lapses_at > bindparam("now")),
+        ),
+    )
+    .group_by(_c.decision_id)
 )
 _DUE_CLAIMS: Final = due_rows(_c.lapses_at).where(_c.state == ClaimState.BUILDING.value)
 _f = tables.effects.c
@@ -136,6 +151,15 @@ def namesakes(
     """Ids of the ensembles in use of a name, oldest first, but for one; see `ExpectUniqueName`."""
     given = {"of": project_id, "named": name, "but": but, "now": now}
     return [str(row.id) for row in source.ask((_NAMESAKES, given))[0]]
+
+
+def _refusal(row: Row[Any]) -> Refusal:
+    known = row.ensemble_id is not None
+    return Refusal(
+        stored_bodies.EXPLANATION.decode(row.body),
+        row.project_id,
+        RefusedRequest(row.ensemble_id, row.name, row.user_id) if known else None,
+    )
 
 
 def keeping_out(
@@ -276,6 +300,13 @@ class EnsembleQueries(Reader):
         wanted = matching(table).join(seen, seen.c.number == _d.number)
         return self._listed(table, shape, wanted, page, newest_first=True)
 
+    def newest_decisions(self, ensembles: Collection[str]) -> Mapping[str, Decision]:
+        return {
+            row.ensemble_id: stored_bodies.DECISION.decode(row.body)
+            for some in chunks(ensembles)
+            for row in self._ask(_NEWEST_DECISIONS, some=some)
+        }
+
     def claim(self, claim_id: str) -> Claim:
         return self._one(tables.claims, "claim", stored_bodies.CLAIM, claim_id)
 
@@ -285,12 +316,19 @@ class EnsembleQueries(Reader):
             return self._listed(table, shape, matching(table, decision_id=decision_id), page)
         return self._every(shape, _CLAIMS_OF_DECISION, of=decision_id)
 
-    def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
+    def open_claims(self, decisions: Collection[str]) -> Mapping[str, int]:
+        return {
+            row.decision_id: int(row.number)
+            for some in chunks(decisions)
+            for row in self._ask(_OPEN_CLAIMS, some=some, now=self.now())
+        }
+
+    def explanation(self, explanation_id: str) -> tuple[Refusal, str]:
         return self._explained(_x.id == explanation_id, explanation_id)
 
     def refusal(
         self, request: str, *, project_id: str | None, digest: str | None = None
-    ) -> tuple[Explanation, str, str]:
+    ) -> tuple[Refusal, str]:
         """The newest explanation of a request that was refused."""
         mine = _x.request == request
         if project_id is not None:
@@ -299,12 +337,12 @@ class EnsembleQueries(Reader):
             mine &= _x.digest == digest
         return self._explained(mine, request)
 
-    def _explained(self, mine: ColumnElement[bool], name: str) -> tuple[Explanation, str, str]:
+    def _explained(self, mine: ColumnElement[bool], name: str) -> tuple[Refusal, str]:
         wanted = select(tables.explanations).where(mine).order_by(_x.number.desc()).limit(1)
         row = self._ask(wanted).first()
         if row is None:
             raise NotFound("explanation", name)
-        return stored_bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
+        return _refusal(row), row.instance
 
     def refusals(
         self,
@@ -329,16 +367,7 @@ class EnsembleQueries(Reader):
                 connection, tables.explanations, wanted, page, newest_first=True
             )
         )
-        return [
-            Refusal(
-                stored_bodies.EXPLANATION.decode(row.body),
-                row.project_id,
-                None
-                if row.ensemble_id is None
-                else RefusedRequest(row.ensemble_id, row.name, row.user_id),
-            )
-            for row in rows
-        ]
+        return [_refusal(row) for row in rows]
 
     def flavor(self, name: str) -> Flavor:
         """See `Store`. An id goes before an equal name."""

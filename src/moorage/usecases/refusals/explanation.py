@@ -147,12 +147,12 @@ def _known_refusal(
     if not identity.digest:
         return None
     try:
-        explanation, _, _ = env.store.refusal(
+        refusal, _ = env.store.refusal(
             identity.name, project_id=caller.project_id, digest=identity.digest
         )
     except NotFound:
         return None
-    return _infeasible(explanation, stored=True)
+    return _infeasible(refusal.explanation, stored=True)
 
 
 def _infeasible(explanation: Explanation, *, stored: bool) -> Infeasible:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.explain import Explanation, Refusal, Stage
+    from moorage.domain.explain import Refusal, Stage
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.series import Series
@@ -228,29 +228,28 @@ ClaimAccess: TypeAlias = "Callable[[Store, Caller, str], Claim]"
 """Gives a claim by its id to a caller who may see it; NotFound to any other."""
 
 
-def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[Explanation, str]:
-    """The explanation and what is stored of its problem, if it is the caller's.
+def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[Refusal, str]:
+    """What was refused and why, if it is the caller's, and what is stored of its problem.
 
     A problem has host names and loads, so not every caller may get it.
 
     Raises:
         NotFound: there is no such explanation, or it is another project's.
     """
-    explanation, project_id, instance = store.explanation(explanation_id)
-    if not sees(caller, project_id):
+    refusal, instance = store.explanation(explanation_id)
+    if not sees(caller, refusal.project_id):
         raise NotFound("explanation", explanation_id)
-    return explanation, instance
+    return refusal, instance
 
 
-def own_refusal(store: Store, caller: Caller, request: str) -> tuple[Explanation, str]:
+def own_refusal(store: Store, caller: Caller, request: str) -> tuple[Refusal, str]:
     """As `own_explanation`, by the id that the client gave to the refused request.
 
     Raises:
         NotFound: no request of that id was refused, or it was another project's.
     """
     project = None if caller.operator else caller.project_id
-    explanation, _, instance = store.refusal(request, project_id=project)
-    return explanation, instance
+    return store.refusal(request, project_id=project)
 
 
 def require_operator(caller: Caller) -> None:

@@ -47,7 +47,7 @@ export function Curves({points, from, to, name}) {
       plot.destroy();
     };
   }, [points, from, to, scheme]);
-  return html`<figure class="curves"><div ref=${place} role="img" aria-label=${`${name}: ${told(points)}`}></div>
+  return html`<figure class="curves"><div ref=${place} role="img" aria-label=${`${name}: ${inText(points)}`}></div>
     <figcaption class="legend">${PARTS.map(([part, colour]) => html`<span key=${part}><i style=${{background: `var(${colour})`}}></i> ${part === "available" ? "free" : part === "reserved" ? "held and reserved" : part}</span>`)}</figcaption></figure>`;
 }
 
@@ -55,7 +55,7 @@ export function Curves({points, from, to, name}) {
 const reversed = ([times, ...columns]) => [times, ...columns.reverse()];
 
 /** The lowest and the present amount that is free, for those who do not see the chart. */
-function told(points) {
+function inText(points) {
   const lowest = points.reduce((found, one) => (one.available < found.available ? one : found), points[0]);
   return `${points[0].available} free of ${points[0].total} at first, at least ${lowest.available} from ${lowest.at}`;
 }

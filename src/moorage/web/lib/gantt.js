@@ -1,7 +1,7 @@
-// Bars over time on a canvas. Rows are virtual: only those in view are drawn, whatever their number; their labels are
-// text beside the canvas. An edge of a bar can be dragged; what that would do is asked when the pointer rests.
+// Bars over time on a canvas. Rows are virtual: only those in view are drawn and have labels, whatever their number; the
+// labels are text beside the canvas. An edge of a bar can be dragged; what that would do is asked when the pointer rests.
 
-import {html, useEffect, useRef, useState} from "./page.js";
+import {html, useEffect, useMemo, useRef, useState} from "./page.js";
 import {DAY, HOUR, said} from "./time.js";
 
 export const LABELS = 150;
@@ -9,6 +9,9 @@ const LANE = 22;
 const PAD = 4;
 const EDGE = 7;
 const REST = 350;
+const HIGHEST = 420;
+/** Rows whose labels are there above and below those in view: so scrolling seldom makes others. */
+const SPARE = 30;
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -25,6 +28,20 @@ export function rowsOf({rows, bars}) {
   return {rows: found, height: top};
 }
 
+/** The index of the row at a height; of the last one below all. */
+export function rowAt(rows, y) {
+  let [low, high] = [0, rows.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (rows[middle].top <= y) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const HOURS = new Intl.DateTimeFormat(undefined, {hour: "2-digit", minute: "2-digit"});
+const DAYS = new Intl.DateTimeFormat(undefined, {weekday: "short", day: "numeric", month: "short"});
+
 /** Instants at which an axis of this many pixels has a line, and what it says there. */
 export function ticks(from, to, wide) {
   const most = Math.max(2, Math.min(14, Math.floor(wide / 76)));
@@ -32,8 +49,7 @@ export function ticks(from, to, wide) {
   const zone = new Date(from).getTimezoneOffset() * 60000;
   const found = [];
   for (let at = Math.ceil((from - zone) / step) * step + zone; at < to; at += step) {
-    const date = new Date(at);
-    found.push({at, text: step < DAY ? date.toLocaleTimeString(undefined, {hour: "2-digit", minute: "2-digit"}) : date.toLocaleDateString(undefined, {weekday: "short", day: "numeric", month: "short"})});
+    found.push({at, text: (step < DAY ? HOURS : DAYS).format(at)});
   }
   return found;
 }
@@ -48,7 +64,11 @@ export function Gantt({timeline, from, to, mark, chosen, editable, onTry, onDrop
   const drag = useRef(null);
   const [under, point] = useState(null);
   const [, redraw] = useState(0);
-  const plan = rowsOf(timeline);
+  const plan = useMemo(() => rowsOf(timeline), [timeline]);
+  const visible = Math.min(plan.height, HIGHEST);
+  const labels = useRef(null);
+  const colours = useRef(null);
+  const [first, scrollTo] = useState(0);
   const {bars} = timeline;
   const wide = () => canvas.current?.clientWidth ?? 600;
   const x = (time) => ((time - from) / (to - from)) * wide();
@@ -63,24 +83,30 @@ export function Gantt({timeline, from, to, mark, chosen, editable, onTry, onDrop
     if (!own || !own.clientWidth) return;
     const ratio = devicePixelRatio || 1;
     const [width, height] = [own.clientWidth, own.clientHeight];
-    own.width = Math.round(width * ratio);
-    own.height = Math.round(height * ratio);
+    const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (own.width !== across || own.height !== down) [own.width, own.height] = [across, down];
     const context = own.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const colours = {lease: css("--strong"), offer: css("--held"), waiting: css("--soft"), absence: css("--away"), line: css("--line"), text: css("--text"), on: css("--on-strong"), mark: css("--mark"), good: css("--good"), bad: css("--bad")};
+    context.clearRect(0, 0, width, height);
     const scrolled = scroller.current.scrollTop;
-    context.strokeStyle = colours.line;
+    labels.current.style.transform = `translateY(${-scrolled}px)`;
+    const colour = colours.current ??= {lease: css("--strong"), offer: css("--held"), waiting: css("--soft"), absence: css("--away"), line: css("--line"), text: css("--text"), on: css("--on-strong"), mark: css("--mark"), good: css("--good"), bad: css("--bad")};
+    context.strokeStyle = colour.line;
     for (const {at} of ticks(from, to, width)) line(context, x(at), height);
-    for (const row of plan.rows) {
+    for (let at = rowAt(plan.rows, scrolled); at < plan.rows.length; at += 1) {
+      const row = plan.rows[at];
       const top = row.top - scrolled;
       if (top > height) break;
-      if (top + row.height < 0) continue;
-      context.fillStyle = colours.line;
+      context.fillStyle = colour.line;
       context.fillRect(0, top + row.height - 1, width, 0.5);
-      for (const index of row.bars) bar(context, index, top + bars.lane[index] * LANE + 2, colours);
+      const lanes = [Math.floor(-top / LANE), Math.ceil((height - top) / LANE)];
+      for (const index of row.bars) {
+        const lane = bars.lane[index];
+        if (lane >= lanes[0] && lane <= lanes[1]) bar(context, index, top + lane * LANE + 2, colour);
+      }
     }
     if (mark >= from && mark <= to) {
-      context.strokeStyle = colours.mark;
+      context.strokeStyle = colour.mark;
       context.lineWidth = 2;
       line(context, x(mark), height);
     }
@@ -145,7 +171,10 @@ export function Gantt({timeline, from, to, mark, chosen, editable, onTry, onDrop
     const watch = new ResizeObserver(() => redraw((old) => old + 1));
     watch.observe(canvas.current);
     const media = matchMedia("(prefers-color-scheme: dark)");
-    const changed = () => redraw((old) => old + 1);
+    const changed = () => {
+      colours.current = null;
+      redraw((old) => old + 1);
+    };
     media.addEventListener("change", changed);
     return () => {
       watch.disconnect();
@@ -156,7 +185,7 @@ export function Gantt({timeline, from, to, mark, chosen, editable, onTry, onDrop
   const at = (event) => {
     const box = canvas.current.getBoundingClientRect();
     const [px, py] = [event.clientX - box.left, event.clientY - box.top + scroller.current.scrollTop];
-    const row = plan.rows.find((one) => py >= one.top && py < one.top + one.height);
+    const row = py < plan.height ? plan.rows[rowAt(plan.rows, py)] : undefined;
     const lane = row ? Math.floor((py - row.top) / LANE) : -1;
     for (const index of row?.bars ?? []) {
       if (bars.lane[index] !== lane) continue;
@@ -205,15 +234,21 @@ export function Gantt({timeline, from, to, mark, chosen, editable, onTry, onDrop
     else if (held.time !== (held.edge === "end" ? bars.end : bars.start)[held.index] * 1000) onDrop(held.index, held.edge, held.time);
     redraw((old) => old + 1);
   };
+  /** The bars move in the frame of the scrolling itself; other labels are made where those that are there end. */
+  const scrolled = () => {
+    draw();
+    const top = rowAt(plan.rows, scroller.current.scrollTop);
+    if (Math.abs(top - first) > SPARE / 2) scrollTo(top);
+  };
   const held = drag.current;
   const shown = held && held.open === undefined ? held.index : under?.index ?? null;
-  const visible = Math.min(plan.height, 420);
+  const named = plan.rows.slice(Math.max(0, first - SPARE), first + Math.ceil(HIGHEST / LANE) + SPARE);
   return html`<div class="gantt" role="group" aria-label=${label}>
     <div class="axis" style=${{marginLeft: `${LABELS}px`}} aria-hidden="true">${ticks(from, to, wide()).map((one) => html`<span key=${one.at} style=${{left: `${(100 * (one.at - from)) / (to - from)}%`}}>${one.text}</span>`)}</div>
-    <div class="scroll" ref=${scroller} style=${{height: `${visible}px`}} tabindex="0" role="region" aria-label="Rows; the table below has the same bars" onScroll=${() => redraw((old) => old + 1)}>
+    <div class="scroll" ref=${scroller} style=${{height: `${visible}px`}} tabindex="0" role="region" aria-label="Rows; the table below has the same bars" onScroll=${scrolled}>
       <div style=${{height: `${plan.height}px`}}>
         <div class="stick" style=${{height: `${visible}px`}}>
-          <div class="labels" style=${{width: `${LABELS}px`}}>${plan.rows.filter((row) => !scroller.current || (row.top + row.height > scroller.current.scrollTop && row.top < scroller.current.scrollTop + visible)).map((row) => html`<span key=${row.id} title=${row.label} style=${{top: `${row.top - (scroller.current?.scrollTop ?? 0)}px`, height: `${row.height}px`}}>${row.label}</span>`)}</div>
+          <div class="labels" style=${{width: `${LABELS}px`}}><div ref=${labels}>${named.map((row) => html`<span key=${row.id} title=${row.label} style=${{top: `${row.top}px`, height: `${row.height}px`}}>${row.label}</span>`)}</div></div>
           <canvas ref=${canvas} style=${{width: `calc(100% - ${LABELS}px)`, height: `${visible}px`}} onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${() => { drag.current = null; }} onPointerLeave=${() => point(null)}></canvas></div></div></div>
     <p class="under" role="status">${shown === null ? "" : html`${bars.kind[shown]} <strong>${bars.label[shown]}</strong>: ${said(ends(shown)[0])} – ${bars.end[shown] === null ? "no end" : said(ends(shown)[1])}${held?.result ? html` <span class=${held.result.good ? "badge good" : "badge bad"}>${held.result.text}</span>` : ""}`}</p></div>`;
 }

@@ -78,6 +78,12 @@ export function Drawer({title, onClose, children}) {
     <header><h2>${title}</h2><button type="button" aria-label="Close" onClick=${onClose}>✕</button></header>${children}</aside>`;
 }
 
+/** A part that is folded at first, and made when it is unfolded: `children` may be long. */
+export function Unfolded({title, children}) {
+  const [open, unfold] = useState(false);
+  return html`<details onToggle=${(event) => unfold(event.target.open)}><summary>${title}</summary>${open ? children : null}</details>`;
+}
+
 /** A labelled field of a filter row. */
 export const Field = ({label, children}) => html`<label class="field"><span>${label}</span>${children}</label>`;
 

@@ -24,13 +24,17 @@ async function ask(method, body) {
 }
 
 /** Learn who is logged in; with noauth2, where nobody proves anything, one is the operator at first. */
-export async function load() {
+async function load() {
   let found = await ask("GET");
   if (!found.session && found.login.auth === "noauth2") {
     found = await ask("POST", {user: "admin", project: "admin", role: "admin"});
   }
   session.set(found);
 }
+
+/** Begun as soon as this module is there, while the others are still on their way. */
+export const loaded = load();
+loaded.catch(() => null); // `main.js` shows the failure
 
 export async function login(body) {
   session.set(await ask("POST", body));

@@ -8,12 +8,19 @@ import {tick} from "./live.js";
 /** The clock of a simulation, in milliseconds; null where time goes by itself. */
 const simulated = shared(null);
 
+let reading = null;
+
 /** Learn a simulation's clock; before it is known nothing that looks at the time is drawn. */
-export async function readClock() {
-  if (!session.get()?.simulation || !session.get()?.session) return simulated.set(null);
-  const found = await call("GET", "/simulation/clock").catch(() => null);
-  if (found) simulated.set(Date.parse(found.clock.now));
-  return undefined;
+export function readClock() {
+  if (!session.get()?.simulation || !session.get()?.session) {
+    simulated.set(null);
+    return Promise.resolve();
+  }
+  reading ??= call("GET", "/simulation/clock").catch(() => null).then((found) => {
+    reading = null;
+    if (found) simulated.set(Date.parse(found.clock.now));
+  });
+  return reading;
 }
 session.watch(readClock);
 tick.watch(readClock);

@@ -21,9 +21,9 @@ export function concerns(policy, member) {
 
 /** What a policy asks, in a sentence of its own parameters. */
 function asked(policy) {
-  const told = new Set(["name", "type", "members", "zip", "strength", "phase", "on_violation"]);
+  const shown = new Set(["name", "type", "members", "zip", "strength", "phase", "on_violation"]);
   const of = policy.zip ? `pairs of ${policy.zip.join(" and ")}` : (policy.members ?? []).map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ");
-  const rest = Object.entries(policy).filter(([name]) => !told.has(name)).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value}`);
+  const rest = Object.entries(policy).filter(([name]) => !shown.has(name)).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value}`);
   return `${policy.type} of ${of || "all"}${rest.length ? `: ${rest.join(", ")}` : ""}`;
 }
 
@@ -104,6 +104,9 @@ function Left({members, level, lost, survival, policies}) {
     ${broken.length ? html`<${Badge} kind="bad">breaks ${broken.map((one) => one.name).join(", ")}<//>` : null}</p>`;
 }
 
+/** What a list says of a decision. */
+const inShort = (decision) => decision && {...decision, members: decision.assignments.length, claimed: decision.assignments.filter((one) => one.claimed_by).length};
+
 function Actions({ensemble, decision}) {
   const [problem, say] = useState(null);
   const [done, tell] = useState(null);
@@ -140,7 +143,7 @@ function Screen({route: {path: where, query}}) {
   const lost = query.get("lose");
   const judged = compliance.data?.compliance;
   return html`<${State} of=${found}>${ensemble ? html`
-    <p><strong>${ensemble.name}</strong> <${Status} decision=${ensemble.decision} broken=${judged && judged.placed ? judged.policies.filter((one) => !one.ok && one.required).length + judged.out_of_service.length : 0} />
+    <p><strong>${ensemble.name}</strong> <${Status} decision=${inShort(ensemble.decision)} broken=${judged && judged.placed ? judged.policies.filter((one) => !one.ok && one.required).length + judged.out_of_service.length : 0} />
       <span class="soft"> ${ensemble.members.map((one) => `${one.count} ${one.name}${one.flavor ? ` (${one.flavor})` : ""}`).join(", ")}; created <${When} at=${ensemble.created_at} /></span></p>
     <${Actions} ensemble=${ensemble} decision=${ensemble.decision} />
     ${judged?.out_of_service.length ? html`<p>${judged.out_of_service.map((one) => html`<${Badge} kind="bad" key=${one.member}>${one.member} ${one.condition.replace("_", " ")}: ${one.text}<//> `)}</p>` : null}

@@ -11,7 +11,7 @@ import {Badge, Beyond, Field, State, Table, count} from "../lib/parts.js";
 const MOST = 1000;
 const KINDS = {held: "warn", confirmed: "good", closed: "idle", expired: "bad", released: "idle", superseded: "idle"};
 
-/** A decision's state in words: what it is, and how long it is held. */
+/** A decision's state in words: what it is, and how long it is held. `decision`: in short, as in listings. */
 export function Status({decision, broken}) {
   if (broken) return html`<${Badge} kind="bad">${count(broken, "violation")}<//>`;
   if (!decision) return html`<${Badge}>not placed<//>`;
@@ -19,8 +19,8 @@ export function Status({decision, broken}) {
     return html`<${Badge} kind="good">leased<//> <span class="soft"><${When} at=${decision.interval.start} /> – <${When} at=${decision.interval.end} /></span>`;
   }
   const left = decision.status === "held" && decision.expires_at ? Date.parse(decision.expires_at) - now() : null;
-  const claimed = decision.assignments.filter((one) => one.claimed_by).length;
-  const building = claimed && claimed < decision.assignments.length ? `, ${claimed} of ${decision.assignments.length} claimed` : "";
+  const {claimed, members} = decision;
+  const building = claimed && claimed < members ? `, ${claimed} of ${members} claimed` : "";
   return html`<${Badge} kind=${KINDS[decision.status] ?? "idle"}>${decision.status}${building}${left !== null ? `, ${length(left)} left` : ""}<//>`;
 }
 
@@ -28,20 +28,13 @@ function Screen({route: {query}, session}) {
   const all = session.operator && query.get("all") !== "0";
   const common = {all_projects: all ? "true" : null, limit: query.get("limit") ? MOST : 200};
   const found = useData(path("/ensembles", {...common, name: query.get("name"), sort_key: "created_at", sort_dir: "desc"}));
-  const decisions = useData(path("/decisions", common));
-  const known = decisions.data && !decisions.data.decisions_links?.length;
-  const newest = new Map();
-  for (const one of decisions.data?.decisions ?? []) {
-    const other = newest.get(one.ensemble_id);
-    if (!other || (other.status === "superseded" && one.status !== "superseded")) newest.set(one.ensemble_id, one);
-  }
   const rows = found.data?.ensembles ?? [];
   const columns = [
     {name: "name", label: "Name", show: (row) => html`<${Link} to=${`/applications/${row.id}`}>${row.name}<//>`},
     ...(all ? [{name: "project_id", label: "Project"}] : []),
     {name: "members", label: "Members", show: (row) => row.members.map((one) => `${one.count} ${one.name}`).join(", "), key: (row) => row.members.reduce((sum, one) => sum + one.count, 0)},
-    {name: "status", label: "Status", show: (row) => (known || row.broken || newest.has(row.id) ? html`<${Status} decision=${newest.get(row.id)} broken=${row.broken} />` : html`<span class="soft">${decisions.data ? "see the application" : "…"}</span>`), key: (row) => (row.broken ? 0 : newest.get(row.id)?.status ?? "z")},
-    {name: "policies", label: "Policies met", show: (row) => policies(row, newest.get(row.id)), key: (row) => row.broken ?? 0},
+    {name: "status", label: "Status", show: (row) => html`<${Status} decision=${row.decision_summary} broken=${row.broken} />`, key: (row) => (row.broken ? 0 : row.decision_summary?.status ?? "z")},
+    {name: "policies", label: "Policies met", show: (row) => policies(row), key: (row) => row.broken ?? 0},
     {name: "created_at", label: "Created", show: (row) => html`<${When} at=${row.created_at} />`},
   ];
   return html`<div class="row">
@@ -68,12 +61,11 @@ function Quota({project}) {
     ]} /></details>` : null;
 }
 
-function policies(row, decision) {
+function policies(row) {
   const all = row.policies.length;
   if (!all) return html`<span class="soft">none</span>`;
-  if (!decision?.policies) return html`<span class="soft">${count(all, "policy", "policies")}</span>`;
-  const met = decision.policies.filter((one) => one.satisfied).length;
-  return `${row.broken ? `${row.broken} broken of` : `${met} of`} ${all}`;
+  if (!row.decision_summary) return html`<span class="soft">${count(all, "policy", "policies")}</span>`;
+  return `${row.broken ? `${row.broken} broken of` : `${row.decision_summary.policies_met} of`} ${all}`;
 }
 
 export default {

@@ -4,7 +4,7 @@ import {html, useEffect, useMemo, useState} from "../lib/page.js";
 import {Link, ask} from "../lib/route.js";
 import {call, change, path, useData} from "../lib/api.js";
 import {DAY, HOUR, When, instant, iso, now, said} from "../lib/time.js";
-import {Badge, Beyond, Dialog, Drawer, Field, Problem, State, Table, count} from "../lib/parts.js";
+import {Badge, Beyond, Dialog, Drawer, Field, Problem, State, Table, Unfolded, count} from "../lib/parts.js";
 import {may} from "../lib/session.js";
 import {Gantt} from "../lib/gantt.js";
 import {Curves} from "../lib/curves.js";
@@ -167,14 +167,14 @@ function Screen({route: {query}, session}) {
         onTry=${(index, edge, time) => tried(timeline.bars.id[index], {[edge]: iso(time)})}
         onDrop=${(index, edge, time) => propose({id: timeline.bars.id[index], label: timeline.bars.label[index], edge, time, before: timeline.bars[edge][index] * 1000})}
         onOpen=${open} />
-      <details><summary>As a table</summary><${Table} label="Leases, offers and absences" id=${(index) => `${timeline.bars.id[index]}/${timeline.bars.row[index]}`} rows=${leases} columns=${[
+      <${Unfolded} title="As a table"><${Table} label="Leases, offers and absences" id=${(index) => `${timeline.bars.id[index]}/${timeline.bars.row[index]}`} rows=${leases} columns=${[
         {name: "label", label: "Name", show: (index) => (opens(index) ? html`<button type="button" class="plain" onClick=${() => open(index)}>${timeline.bars.label[index]}</button>` : timeline.bars.label[index]), key: (index) => timeline.bars.label[index]},
         {name: "kind", label: "Kind", show: (index) => timeline.bars.kind[index], key: (index) => timeline.bars.kind[index]},
         {name: "state", label: "State", show: (index) => timeline.bars.state[index], key: (index) => timeline.bars.state[index]},
         {name: "row", label: by, show: (index) => timeline.rows.label[timeline.bars.row[index]], key: (index) => timeline.rows.label[timeline.bars.row[index]]},
         {name: "start", label: "Start", show: (index) => html`<${When} at=${iso(timeline.bars.start[index] * 1000)} />`, key: (index) => timeline.bars.start[index]},
         {name: "end", label: "End", show: (index) => html`<${When} at=${timeline.bars.end[index] === null ? null : iso(timeline.bars.end[index] * 1000)} />`, key: (index) => timeline.bars.end[index]},
-      ]} /></details>
+      ]} /><//>
       <${Beyond} links=${found.data?.timeline_links} number=${timeline.rows.id.length} hint="Look at a shorter time." />` : null}<//></div>
       ${query.get("lease") ? html`<${LeaseCard} key=${chosen} id=${chosen} onClose=${() => choose()} onChange=${propose} />` : query.get("absence") ? html`<${AbsenceCard} key=${chosen} id=${chosen} onClose=${() => choose()} />`
         : chosen ? html`<${OfferCard} key=${chosen} id=${chosen} onClose=${() => choose()} session=${session} />` : null}</div>

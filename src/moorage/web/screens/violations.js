@@ -10,15 +10,15 @@ import {Badge, Beyond, Field, State, Table} from "../lib/parts.js";
 const KINDS = {host: "a host changed", member_moved: "a member moved", member_removed: "a member was removed", neighbour: "a neighbour changed", ensemble: "its description changed", topology: "the topology changed", reference: "what it refers to changed", found: "found by the sweep"};
 
 /** A cause in words: what, and who. `by` is work of the service itself, which only noticed what others did. */
-export const listed = (cause) => told(cause, (cause.hosts ?? []).join(", ")).join("");
+export const listed = (cause) => inText(cause, (cause.hosts ?? []).join(", ")).join("");
 
 /** A cause with its hosts as links, for those who may see them: there is who closed one, and why. */
 export function Cause({of}) {
   if (!may("moorage:fleet:map")) return listed(of);
-  return told(of, (of.hosts ?? []).map((one, index) => html`${index ? ", " : ""}<${Link} key=${one} to="/fleet" query=${{host: one}}>${one}<//>`));
+  return inText(of, (of.hosts ?? []).map((one, index) => html`${index ? ", " : ""}<${Link} key=${one} to="/fleet" query=${{host: one}}>${one}<//>`));
 }
 
-function told(cause, hosts) {
+function inText(cause, hosts) {
   const who = cause.user ? `, by ${cause.user}` : cause.by ? `, noticed by the service (${cause.by})` : "";
   return [KINDS[cause.kind] ?? cause.kind, ...(hosts.length ? [" (", hosts, cause.reason ? `: ${cause.reason})` : ")"] : []), who];
 }

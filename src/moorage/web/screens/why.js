@@ -2,7 +2,7 @@
 
 import {html, useEffect, useState} from "../lib/page.js";
 import {Link, go} from "../lib/route.js";
-import {change, path, useData} from "../lib/api.js";
+import {change, useData} from "../lib/api.js";
 import {When} from "../lib/time.js";
 import {Badge, Bar, Problem, State} from "../lib/parts.js";
 import {inWords, kept, relaxed, request, show} from "../lib/description.js";
@@ -11,7 +11,7 @@ import {caller, may} from "../lib/session.js";
 const NAMED = ["policy", "booked", "stay", "closed", "quota"];
 
 /** One part of a conflict in words. */
-function told(part) {
+function inText(part) {
   if (part.topology) return `${part.topology}${part.have === undefined || part.have === null ? "" : `: ${part.have}`}${part.needed ? ` (needs ${part.needed})` : ""}`;
   const [kind, name] = Object.entries(part).find(([key]) => !["needs", "have", "needed"].includes(key)) ?? ["", "?"];
   return `${NAMED.includes(kind) ? name : `${kind} ${name}`}${part.needs ? ` needs ${part.needs}` : ""}`;
@@ -27,9 +27,9 @@ function sides(parts) {
 function Conflict({conflict, minimal}) {
   const [left, right] = sides(conflict);
   return html`<div class="conflict" role="group" aria-label=${minimal ? "minimal conflict" : "conflict"}>
-    <div class="side">${left.map((one) => html`<p key=${told(one)}>${told(one)}</p>`)}</div>
+    <div class="side">${left.map((one) => html`<p key=${inText(one)}>${inText(one)}</p>`)}</div>
     <div class="against" aria-label="against">⇄</div>
-    <div class="side">${right.length ? right.map((one) => html`<p key=${told(one)}>${told(one)}</p>`) : html`<p>what there is</p>`}</div></div>`;
+    <div class="side">${right.length ? right.map((one) => html`<p key=${inText(one)}>${inText(one)}</p>`) : html`<p>what there is</p>`}</div></div>`;
 }
 
 const REASONS = {capacity: "too little free", unit: "amount not allowed", trait: "lacks the trait", aggregate: "not in the aggregate", policy: "excluded by the policy", closed: "closed", "out-of-service": "out of service"};
@@ -101,11 +101,8 @@ function Screen({route: {path: where}}) {
   const id = where.split("/")[2];
   const [round, again] = useState(0);
   const found = useData(`/explanations/${id}`, {round});
-  const refusals = useData(path("/explanations", {all_projects: caller()?.operator ? "true" : null, limit: 1000}));
   const explanation = found.data?.explanation;
-  const refusal = refusals.data?.explanations.find((one) => one.id === id);
-  const named = useData(refusal?.ensemble ? path("/ensembles", {name: refusal.ensemble, project_id: refusal.project_id}) : null);
-  const stored = named.data?.ensembles.find((one) => one.id === refusal.ensemble_id)?.id;
+  const stored = explanation?.links.some((one) => one.rel === "ensemble") ? explanation.ensemble_id : null;
   useEffect(() => {
     if (!explanation?.pending) return undefined;
     const timer = setTimeout(() => again(round + 1), 1500);
@@ -113,7 +110,7 @@ function Screen({route: {path: where}}) {
   }, [explanation, round]);
   const asked = kept(id);
   return html`<${State} of=${found}>${explanation ? html`
-    <p>${refusal?.ensemble ? html`<strong>${refusal.ensemble}</strong>${caller()?.operator ? ` of project ${refusal.project_id}` : ""} was refused.` : ""} ${stored ? html`<${Link} to=${`/applications/${stored}`}>Its description<//>` : ""} ${asked ? html`<${Link} to="/place" query=${{again: id}}>Edit what was asked for<//>` : ""}</p>
+    <p>${explanation.ensemble ? html`<strong>${explanation.ensemble}</strong>${caller()?.operator ? ` of project ${explanation.project_id}` : ""} was refused.` : ""} ${stored ? html`<${Link} to=${`/applications/${stored}`}>Its description<//>` : ""} ${asked ? html`<${Link} to="/place" query=${{again: id}}>Edit what was asked for<//>` : ""}</p>
     <${Why} explanation=${explanation} asked=${asked} stored=${stored} />` : null}<//>`;
 }
 
