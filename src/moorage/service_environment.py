@@ -18,6 +18,7 @@ from moorage.usecases.decide.environment import Strategies
 from moorage.usecases.decide.search_plan import PlaceUnaided
 from moorage.usecases.decide.search_queue import SearchQueue, SolverBetweenTurns
 from moorage.usecases.environment import UseCaseEnvironment
+from moorage.usecases.plans.plan_search import moves_to_admit
 from moorage.usecases.preemption.displacement import EndPreemptible
 from moorage.usecases.preemption.lease_preemption import PreemptLeases
 from moorage.usecases.preemption.restoration import ends_restored_by
@@ -66,6 +67,7 @@ def with_strategies(environment: Environment) -> UseCaseEnvironment:
         restore=ends_restored_by,
         explain=explain_refusal,
         undecided=undecided,
+        count_moves=moves_to_admit,
     )
     return UseCaseEnvironment(
         store=environment.store,

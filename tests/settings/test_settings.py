@@ -145,6 +145,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "tenant_times": "15m",
         "end_servers": "none",
         "move_servers": "none",
+        "moves_shown_to": "everyone",
         "automatic_plans": "repair",
         "automatic_plans_hourly": "9",
         "plan_parallel": "3",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.times import length, minute, period
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -60,6 +61,9 @@ def _ahead(explanation: Mapping[str, Any], relaxations: Sequence[Mapping[str, An
             parts.append(f"earliest start {minute(start)}{proved}")
     if most and not any("count" in one for one in changes):
         parts.append(f"largest amount: {most['role']} {most['count']} of {most['of']}")
+    if explanation.get("moves"):
+        moves = counted(int(explanation["moves"]), "move")
+        parts.append(f"fits after {moves} of other servers: moorage plan create --admit")
     zones = explanation.get("other_zones")
     if zones:
         parts.append(f"other zones: {', '.join(zones)}")

@@ -223,6 +223,9 @@ class Explanation:
     largest: Largest | None = None
     zones: tuple[str, ...] = ()
     """Other zones in which it fits, where it asks for certain ones; each was solved."""
+    moves: int | None = None
+    """How many moves of other servers make room for it as it was asked for, by a plan that was
+    found; None: none was, or none was looked for."""
     complete: bool = True
     """Whether every search for conflicts, changes and windows was finished in time."""
     exact: bool = False

@@ -146,6 +146,14 @@ LEASES: Final = (
         " does.",
     ),
     Setting(
+        "moves_shown_to",
+        one_of("nobody", "operators", "everyone"),
+        "operators",
+        "WHO",
+        "Who reads in a refusal how many moves of other servers would make room. It is not looked"
+        " for where nobody who is refused reads it.",
+    ),
+    Setting(
         "automatic_plans",
         one_of("repair", "evacuate"),
         (),

@@ -39,7 +39,7 @@ from moorage.shadow.config import ShadowConfig
 from moorage.shadow.upstream import check_url
 from moorage.solver.config import PoolConfig
 from moorage.usecases.shared.allocation_write import Lifetimes, WriteSettings
-from moorage.usecases.shared.limits import Limits
+from moorage.usecases.shared.limits import Limits, ShownTo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -192,6 +192,7 @@ def configure(effective: Effective) -> Settings:
             ticket_flavors=value["ticket_flavors"] == "nova",
             nova=_nova_rules(value),
             refuse_spent_claims=value["spent_claims"] == "refuse",
+            moves_shown_to=ShownTo(value["moves_shown_to"]),
             misplaced_members=OnViolation(value["misplaced_members"]),
             foreign_servers=OnViolation(value["foreign_servers"]),
             server_provider_grace=value["server_provider_grace"],

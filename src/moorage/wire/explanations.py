@@ -108,6 +108,9 @@ class Explanation(Struct, frozen=True):
     """Whether it ends after the requested end: a stay of the same length, if it may end later."""
     largest: Largest | None
     """As much of one role as fits as asked; null where less of it would not do either."""
+    moves: int | None
+    """How many moves of other servers make room, by a plan that was found; null: none was, or it is
+    not shown. `POST /v1/plans` with kind `admit` makes such a plan."""
     other_zones: list[str]
     """Zones in which it fits, where it asks for others."""
     counts: Counts

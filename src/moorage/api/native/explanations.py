@@ -154,7 +154,9 @@ def explanation_view(
     minimal = [one.minimal for one in conflicts]
     if explanation.exact and not call.caller.operator:
         # Found for an operator, and as exact as the fleet is.
-        explanation = replace(explanation, relaxations=(), earliest=None, largest=None, note="")
+        explanation = replace(
+            explanation, relaxations=(), earliest=None, largest=None, moves=None, note=""
+        )
     window, most = explanation.earliest, explanation.largest
     return view(
         wire.Explanation,

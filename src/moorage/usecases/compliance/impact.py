@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.usecases.compliance_ports import ComplianceRecords
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.shared.environment import Environment
 
 T = TypeVar("T")
 
@@ -59,7 +60,7 @@ def ensembles_at(store: Store, snapshot: Snapshot, *rows: int) -> frozenset[str]
 
 
 def newly_broken(
-    env: UseCaseEnvironment,
+    env: Environment,
     before: Snapshot,
     after: Snapshot,
     *,

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.errors import Infeasible, Undecided
+    from moorage.domain.member_names import MemberName
     from moorage.usecases.decide.decision import DecisionBasis
     from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.search import SearchContext
@@ -74,6 +76,19 @@ class ExplainsRefusal(Protocol):
         """The error, with the reasons; they are stored if a client may read them later."""
 
 
+class CountsMoves(Protocol):
+    """Counts the moves of other servers that make room for members of an ensemble."""
+
+    def __call__(
+        self, env: DecideEnvironment, ensemble: Ensemble, members: frozenset[MemberName]
+    ) -> int | None:
+        """How many moves a plan has that makes room; None: no such plan was found.
+
+        Raises:
+            TimeExpired: time ran out.
+        """
+
+
 class TellsUndecided(Protocol):
     """Makes the error of a request whose time ran out before a placement or a proof."""
 
@@ -95,6 +110,7 @@ class Strategies:
     restore: RestoresEnds
     explain: ExplainsRefusal
     undecided: TellsUndecided
+    count_moves: CountsMoves
 
 
 @dataclass(frozen=True, slots=True)

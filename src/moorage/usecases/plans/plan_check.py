@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
     from moorage.engine.moves.problem import MovePlan
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.plans.move_problem import StatedMoves
+    from moorage.usecases.shared.environment import Environment
 
 Bookings = tuple["Booking", ...]
 
 
 def wrong_moves(
-    env: UseCaseEnvironment,
+    env: Environment,
     stated: StatedMoves,
     plan: MovePlan,
     exclusive: Sequence[Ensemble],
@@ -107,7 +107,7 @@ def _with_places(snapshot: Snapshot, fresh: Mapping[str, tuple[Bookings, Occupan
 
 
 def _breaking(
-    env: UseCaseEnvironment,
+    env: Environment,
     stated: StatedMoves,
     plan: MovePlan,
     exclusive: Sequence[Ensemble],

@@ -11,53 +11,33 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from moorage.domain.errors import Busy, InvalidDescription, NotFound
+from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.host_states import HostState
 from moorage.domain.plan_requests import PlanRequest
 from moorage.domain.plans import Move, MoveKind, Plan, PlanKind, Unmoved
-from moorage.domain.providers import SHARING_TRAIT
-from moorage.engine.joint.fleet_room import room_without
-from moorage.engine.moves.plan import order_moves, plan_moves
-from moorage.engine.moves.problem import MovePlan, NoPlan, Stuck, StuckCode
 from moorage.engine.state.host_states import host_states
 from moorage.usecases.capacity.planned import resolve_hosts
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.extend import extended
-from moorage.usecases.plans.move_problem import MOVE_COST, StatedMoves, state_moves
-from moorage.usecases.plans.move_units import (
-    MOVING,
-    MoveGoal,
-    Newcomer,
-    PlacedServer,
-    fellows,
-    servers_on,
-)
-from moorage.usecases.plans.plan_check import wrong_moves
-from moorage.usecases.plans.room_moves import LEAST_GAIN, best_moves
+from moorage.usecases.plans.move_problem import MOVE_COST
+from moorage.usecases.plans.move_units import Newcomer, PlacedServer
+from moorage.usecases.plans.plan_search import MoveSearch
+from moorage.usecases.plans.room_moves import LEAST_GAIN
 from moorage.usecases.ports import Caller
 from moorage.usecases.shared.access import own_ensemble, require_operator
-from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.member_names import MemberName
+    from moorage.engine.moves.problem import MovePlan, Stuck
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.plans.move_problem import StatedMoves
+    from moorage.usecases.plans.plan_search import FoundMoves
 
-NEIGHBOURS: Final = 64
-"""Hosts whose servers may move aside for servers that otherwise have no room."""
-ADMITTING: Final = 1_000
-"""The same, of hosts on which members of a new ensemble could be."""
-REBALANCED: Final = 400
-"""Hosts whose servers a plan to rebalance may move: those with the fewest."""
-_ROUNDS: Final = 5
-"""Searches for one plan, if what is found does not pass the check."""
 _CODES: Final = MappingProxyType(
     {
         "no-room": "no host has room for it",
@@ -74,9 +54,6 @@ _COUNT: Final = "count"
 """Attributes of a plan that makes room for more members of a role."""
 ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
 """Who makes plans that nobody requests."""
-_SEARCHED: Final = frozenset({"no-room", "policy", "undecided"})
-"""Reasons that may go where others move aside."""
-_OF_POLICIES: Final = frozenset({"policy", "no-order"})
 
 
 def make_plan(
@@ -138,34 +115,6 @@ def make_again(env: UseCaseEnvironment, plan: Plan) -> Plan | None:
         return None
 
 
-def _planned(stated: StatedMoves) -> MovePlan | NoPlan:
-    return plan_moves(stated.problem)
-
-
-def _staying(servers: Iterable[PlacedServer]) -> list[PlacedServer]:
-    """Servers that matter to policies alone: they stay where they are."""
-    return [replace(one, pinned=one.pinned or "it stays where it is") for one in servers]
-
-
-def sparse_hosts(snapshot: Snapshot, most: int) -> list[int]:
-    """Rows of the hosts in service with the fewest bookings, of those that have any."""
-    in_service = host_states(snapshot).in_service
-    counted = [
-        (len(snapshot.bookings_of(row)), row) for row in snapshot.hosts.tolist() if in_service[row]
-    ]
-    return [row for count, row in sorted(counted) if count][:most]
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A search's answer, with the problem that it answers."""
-
-    stated: StatedMoves
-    plan: MovePlan
-    stuck: tuple[Stuck, ...] = ()
-    proved: bool = True
-
-
 @dataclass(frozen=True, eq=False)
 class _Planner:
     """Makes one plan."""
@@ -182,16 +131,7 @@ class _Planner:
         uuids = resolve_hosts(snapshot, request.hosts, request.domains)
         rows = [snapshot.row_of[uuid] for uuid in uuids]
         self._check_states(rows)
-        servers, ensembles = servers_on(self.env.store, snapshot, rows)
-        known = {one.consumer for one in servers}
-        beside = fellows(self.env.store, snapshot, ensembles, known)
-        goal = MoveGoal(leave=frozenset(rows))
-        found = self._search([*servers, *beside], (), goal)
-        if any(one.code in _SEARCHED for one in found.stuck):
-            found = self._with_neighbours([*servers, *beside], (), goal, found, NEIGHBOURS)
-        if any(one.code in _OF_POLICIES for one in found.stuck):
-            lenient = self._search([*servers, *beside], (), replace(goal, lenient=True))
-            found = min(found, lenient, key=lambda one: len(one.stuck))
+        found = MoveSearch(self.env, snapshot).emptied(rows)
         names = sorted(snapshot.names[row] for row in rows)
         subject = ", ".join((*request.domains, *request.hosts)) or ", ".join(names)
         return replace(self._plan(found, subject), hosts=tuple(sorted(uuids)))
@@ -213,29 +153,15 @@ class _Planner:
 
     def repaired(self) -> Plan:
         """An ensemble's policies hold again, and its members are on hosts in service."""
-        snapshot = self.snapshot
         assert self.request.ensemble is not None
         ensemble = own_ensemble(self.env.store, self.caller, self.request.ensemble)
-        servers = fellows(self.env.store, snapshot, (ensemble,), frozenset())
-        in_service = host_states(snapshot).in_service
-        lost = frozenset(one.host for one in servers if not in_service[one.host])
-        goal = MoveGoal(leave=lost, mended=frozenset({ensemble.id}))
-        found = self._search(servers, (), goal)
-        if any(one.code in _SEARCHED for one in found.stuck):
-            found = self._with_neighbours(servers, (), goal, found, NEIGHBOURS)
+        found = MoveSearch(self.env, self.snapshot).repaired(ensemble)
         return replace(self._plan(found, ensemble.name), ensemble_id=ensemble.id)
 
     def admitted(self) -> Plan:
         """An ensemble, or more members of one, has room."""
         ensemble, names = self._newcomers()
-        newcomers = tuple(
-            Newcomer(ensemble, name, ensemble.role(name.role)) for name in sorted(names)
-        )
-        beside = fellows(self.env.store, self.snapshot, (ensemble,), frozenset())
-        goal = MoveGoal()
-        found = self._search(beside, newcomers, goal)
-        if found.stuck:
-            found = self._with_neighbours(beside, newcomers, goal, found, ADMITTING)
+        found = MoveSearch(self.env, self.snapshot).admitted(ensemble, names)
         plan = self._plan(found, ensemble.name)
         if self.request.ensemble is None:
             return plan
@@ -245,30 +171,9 @@ class _Planner:
 
     def rebalanced(self) -> Plan:
         """The fleet has more room for what is usually requested."""
-        snapshot, least = self.snapshot, self.request.gain or LEAST_GAIN
-        hosts = sparse_hosts(snapshot, REBALANCED)
-        servers, ensembles = servers_on(self.env.store, snapshot, hosts)
-        beside = _staying(
-            fellows(self.env.store, snapshot, ensembles, {one.consumer for one in servers})
-        )
-        gained = 0.0
-
-        def solve(stated: StatedMoves) -> MovePlan | NoPlan:
-            nonlocal gained
-            rows = stated.terrain.fleet_rows
-            assert rows is not None  # the terrain is cut from a snapshot
-            leaving = frozenset(one.consumer for one in servers if not one.pinned)
-            room = room_without(
-                snapshot, rows, stated.terrain.classes, leaving, self.env.store.flavors
-            )
-            gain = best_moves(stated, room, least)
-            gained = gain.total
-            targets = stated.problem.start.copy()
-            targets[[*gain.targets]] = [*gain.targets.values()]
-            return order_moves(stated.problem, targets)
-
-        found = self._search([*servers, *beside], (), MoveGoal(), solve)
-        plan = self._plan(found, f"{len(hosts)} hosts")
+        least = self.request.gain or LEAST_GAIN
+        found, gained = MoveSearch(self.env, self.snapshot).rebalanced(least)
+        plan = self._plan(found, "the fleet")
         figures = {"gain": f"{gained:.2f}", "least_gain": f"{least:.2f}"}
         return replace(
             plan, lower_bound=len(plan.moves), optimal=False, attributes=MappingProxyType(figures)
@@ -295,91 +200,7 @@ class _Planner:
             )
         return ensemble, names
 
-    def _with_neighbours(
-        self,
-        servers: Sequence[PlacedServer],
-        newcomers: Sequence[Newcomer],
-        goal: MoveGoal,
-        before: _Found,
-        most: int,
-    ) -> _Found:
-        """Search again where servers on hosts that could hold the stuck units may move aside."""
-        stated, problem = before.stated, before.stated.problem
-        stuck = np.array([one.unit for one in before.stuck], dtype=np.int64)
-        masks = problem.masks[problem.mask_of[stuck]]
-        least = problem.amounts[stuck].min(axis=0)
-        could = masks.any(axis=0) & (stated.terrain.capacity >= least).all(axis=1)
-        rows = np.flatnonzero(could)
-        wants = np.maximum(problem.amounts[stuck].max(axis=0), 1)
-        room = np.minimum(problem.free[rows] / wants, 1.0).min(axis=1)
-        chosen = rows[np.argsort(-room, kind="stable")[:most]]
-        known = {one.consumer for one in servers}
-        hosts = [self.snapshot.row_of[stated.terrain.uuids[row]] for row in chosen.tolist()]
-        more, ensembles = servers_on(self.env.store, self.snapshot, hosts)
-        more = [one for one in more if one.consumer not in known]
-        known |= {one.consumer for one in more}
-        fixed = _staying(fellows(self.env.store, self.snapshot, ensembles, known))
-        if not more:
-            return before
-        found = self._search([*servers, *more, *fixed], newcomers, goal)
-        return found if len(found.stuck) < len(before.stuck) else before
-
-    def _search(
-        self,
-        servers: Sequence[PlacedServer],
-        newcomers: Sequence[Newcomer],
-        goal: MoveGoal,
-        solve: Callable[[StatedMoves], MovePlan | NoPlan] = _planned,
-    ) -> _Found:
-        """Search until what is found passes the check."""
-        snapshot, exclusive = self.snapshot, self._exclusive
-        servers = [one for one in servers if snapshot.fleet[one.host]]
-        barred: dict[str, frozenset[int]] = {}
-        for _ in range(_ROUNDS):
-            stated = state_moves(snapshot, exclusive, servers, newcomers, goal, barred)
-            found = _as_found(stated, solve(stated))
-            moving = self._moving(found)
-            if moving:
-                servers = [
-                    replace(one, pinned=MOVING) if one.consumer in moving else one
-                    for one in servers
-                ]
-                continue
-            wrong = wrong_moves(self.env, stated, found.plan, exclusive)
-            if not wrong:
-                return found
-            for consumer, row in wrong:
-                barred[consumer] = barred.get(consumer, frozenset()) | {row}
-        raise Busy(
-            "no plan that passes the check was found: another one may be, once the ledger changes"
-        )
-
-    @property
-    def _exclusive(self) -> tuple[Ensemble, ...]:
-        return self.env.store.exclusive_ensembles(self.snapshot).ensembles
-
-    def _moving(self, found: _Found) -> frozenset[str]:
-        """The servers of the plan that Nova is moving already; migrations are none of servers."""
-        consumers = {
-            one.consumer
-            for step in found.plan.steps
-            if isinstance(one := found.stated.units[step.unit], PlacedServer)
-            and one.ensemble is None
-        }
-        return frozenset(
-            one
-            for one in consumers
-            if (known := if_stored(self.env.store.consumer, one)) is None
-            or known[0].migration_of is not None
-            or len(self._hosts(known[1])) > 1
-        )
-
-    def _hosts(self, bookings: Iterable[Booking]) -> set[int]:
-        snapshot = self.snapshot
-        rows = {int(snapshot.root[snapshot.row_of[one.provider]]) for one in bookings}
-        return {row for row in rows if SHARING_TRAIT not in snapshot.traits_of(row)}
-
-    def _plan(self, found: _Found, subject: str) -> Plan:
+    def _plan(self, found: FoundMoves, subject: str) -> Plan:
         """The plan of what a search has found."""
         stated = found.stated
         moves = tuple(self._moves(stated, found.plan))
@@ -444,17 +265,3 @@ class _Planner:
             ensemble_id=None if unit.ensemble is None else unit.ensemble.id,
             member=None if unit.member is None else unit.member.name,
         )
-
-
-def _as_found(stated: StatedMoves, answer: MovePlan | NoPlan) -> _Found:
-    if isinstance(answer, MovePlan):
-        return _Found(stated, answer)
-    problem = stated.problem
-    partial = answer.partial or MovePlan((), problem.start, 0, 0)
-    known = {one.unit for one in answer.stuck}
-    left = (
-        Stuck(unit, StuckCode.UNDECIDED)
-        for unit in problem.leaving
-        if problem.leave[partial.hosts[unit]] and unit not in known
-    )
-    return _Found(stated, partial, (*answer.stuck, *left), answer.proved)

@@ -39,6 +39,7 @@ from moorage.usecases.refusals.stay_alternatives import (
     stay_alternatives,
 )
 from moorage.usecases.refusals.trial import Trial
+from moorage.usecases.shared.limits import ShownTo
 from moorage.usecases.shared.pending_work import after_answer
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def _reasons(trial: Trial, result: SearchResult) -> Explanation:
     stands = result.clash or result.built.request.fixed
     if not (stands or not trial.reader.client_reads or why.stage is Stage.STATIC):
         why = alternatives_in_time(why, lambda why: _with_alternatives(trial, result, why))
+        why = alternatives_in_time(why, lambda why: _with_moves(trial, why))
     return why if why.complete or why.note else replace(why, note=LATE)
 
 
@@ -245,6 +247,16 @@ def _with_alternatives(trial: Trial, result: SearchResult, why: Explanation) -> 
         return why
     # The window has the length of the requested stay, so it ends after the requested end.
     return replace(why, earliest=replace(earliest, beyond=True))
+
+
+def _with_moves(trial: Trial, why: Explanation) -> Explanation:
+    """The explanation with the number of moves that make room, for those who may read it."""
+    env, proposal = trial.env, trial.proposal
+    readers = {ShownTo.OPERATORS, ShownTo.EVERYONE} if trial.reader.operator else {ShownTo.EVERYONE}
+    if proposal.promise is not None or env.limits.moves_shown_to not in readers:
+        return why
+    members = proposal.selections[0](trial.observation.member_places)
+    return replace(why, moves=env.strategies.count_moves(env, proposal.ensemble, members))
 
 
 def _of_one_search(why: Explanation, earliest: Window, period: Period) -> Explanation:

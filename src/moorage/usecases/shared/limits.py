@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -20,6 +21,14 @@ from moorage.domain.requests import Objective
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration, Instant
+
+
+class ShownTo(StrEnum):
+    """Who reads something."""
+
+    NOBODY = "nobody"
+    OPERATORS = "operators"
+    EVERYONE = "everyone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,8 @@ class Limits:
     """Whether the service creates and deletes ticket flavors in Nova."""
     refuse_spent_claims: bool = False
     """Whether a new server is refused whose request presents a claim that is over."""
+    moves_shown_to: ShownTo = ShownTo.OPERATORS
+    """Who reads in a refusal that moves of other servers would make room."""
     misplaced_members: OnViolation = OnViolation.REFUSE
     """What becomes of moves by Nova to a host on which the member breaks required policies."""
     foreign_servers: OnViolation = OnViolation.REPORT

@@ -4,7 +4,7 @@ import {html, useEffect, useState} from "../lib/page.js";
 import {Link, go} from "../lib/route.js";
 import {change, useData} from "../lib/api.js";
 import {When} from "../lib/time.js";
-import {Badge, Bar, Problem, State} from "../lib/parts.js";
+import {Badge, Bar, Problem, State, count} from "../lib/parts.js";
 import {inWords, kept, relaxed, request, show} from "../lib/description.js";
 import {caller, may} from "../lib/session.js";
 
@@ -91,6 +91,7 @@ export function Why({explanation, asked, stored}) {
     ${explanation.stage === "quota" && !explanation.relaxations.length ? null : html`<h2>Changes that were tried</h2>`}${explanation.stage === "quota" && !explanation.relaxations.length ? null : explanation.relaxations.length ? html`<div class="cards">${explanation.relaxations.map((one) => html`<${Relaxation} key=${JSON.stringify(one.change)} item=${one} asked=${asked} stored=${stored} />`)}</div>`
       : html`<p class="empty">${explanation.pending ? "The search goes on…" : "No single small change makes it fit."}</p>`}
     ${explanation.earliest_start ? html`<p>It fits as it is from <${When} at=${explanation.earliest_start} />${explanation.earliest_end ? html` to <${When} at=${explanation.earliest_end} />` : ""} <${Badge} kind=${explanation.earliest_proved ? "good" : "idle"}>${explanation.earliest_proved ? "proved: not earlier" : "not proved"}<//></p>` : null}
+    ${explanation.moves ? html`<p>It fits after ${count(explanation.moves, "move")} of other servers, which an operator can plan.</p>` : null}
     ${explanation.largest ? html`<p>So much fits now: ${explanation.largest.count} of ${explanation.largest.of} ${explanation.largest.role}.</p>` : null}
     ${explanation.other_zones.length ? html`<p>It fits in other zones: ${explanation.other_zones.join(", ")}.</p>` : null}
     ${explanation.complete ? null : html`<p class="soft">Time ran out before every search was finished.</p>`}
