@@ -43,6 +43,10 @@ class Found:
     """No plan costs less."""
 
 
+UNDECIDED: Final = Found(None, complete=False)
+"""The result of no search."""
+
+
 def is_small(problem: MoveProblem) -> bool:
     """Whether the number of states is small enough to search them all."""
     hosts = len(problem.free)
@@ -50,9 +54,12 @@ def is_small(problem: MoveProblem) -> bool:
     return bool(hosts ** (movers + len(problem.newcomers)) <= _LARGEST)
 
 
-def search(problem: MoveProblem, *, at_most: int | None = None) -> Found:
-    """The plan of least cost; `at_most`: a cost of which a plan is known already."""
-    return _Search(problem).run(at_most)
+def search(problem: MoveProblem, *, at_most: int | None = None, most: int = MOST_STATES) -> Found:
+    """The plan of least cost; `at_most`: a cost of which a plan is known already.
+
+    After `most` states the search ends without a result.
+    """
+    return _Search(problem).run(at_most, most)
 
 
 class _Search:
@@ -67,7 +74,7 @@ class _Search:
         self.amounts: dict[tuple[int, Hosts], int] = {}
         """(rule, the hosts of its units) -> its amount."""
 
-    def run(self, at_most: int | None) -> Found:
+    def run(self, at_most: int | None, most: int) -> Found:
         """See `search`."""
         if any(not self.problem.movable[unit] for unit in self.problem.leaving):
             return Found(None)
@@ -83,7 +90,7 @@ class _Search:
                 continue
             if at_most is not None and bound >= at_most:
                 return Found(None, complete=False, bound=at_most)
-            if expanded >= MOST_STATES or deadline.passed():
+            if expanded >= most or deadline.passed():
                 return Found(None, complete=False, bound=bound)
             expanded += 1
             self._go_to(hosts)

@@ -7,6 +7,7 @@ on. Where none can be made, as when two units are to change places, one goes to 
 
 from __future__ import annotations
 
+import heapq
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 _ATTEMPTS: Final = 24
 """Orders that are tried where one ends without a further move or needs a temporary host."""
-_MOST_RETRIED: Final = 400
-"""Moves up to which an order that needs temporary hosts is tried again."""
+_MOST_TRIED: Final = 1_000
+"""Moves of all these orders together, beside the first."""
+_UNITS_TRIED: Final = 50
+"""Units for which a temporary host is sought at a time."""
 _HOSTS_TRIED: Final = 40
 """Temporary hosts that are tried for one unit."""
 
@@ -55,9 +58,9 @@ def ordered(problem: MoveProblem, targets: Mapping[int, int], *, seed: int) -> O
         found = _Attempt(problem, targets, units).run()
         if best is None or (len(found.blocked), found.cost) < (len(best.blocked), best.cost):
             best = found
-        if not best.blocked and (best.cost == least or len(targets) > _MOST_RETRIED):
+        if not best.blocked and best.cost == least:
             break
-        if deadline.passed():
+        if (attempt + 1) * len(targets) > _MOST_TRIED or deadline.passed():
             break
     assert best is not None
     return best
@@ -175,7 +178,8 @@ class _Attempt:
         """A unit and a temporary host that make another move possible; else one of any use."""
         wanted = set(self.todo.values())
         second: tuple[int, int] | None = None
-        units = sorted(
+        units = heapq.nsmallest(
+            _UNITS_TRIED,
             (unit for unit in self.todo if self.detours.get(unit, 0) < 2),  # noqa: PLR2004 - to a temporary host, and from there to another
             key=lambda unit: (
                 self.state.hosts[unit] not in wanted,

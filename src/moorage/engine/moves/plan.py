@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain import deadline
 from moorage.engine.moves import exhaustive
 from moorage.engine.moves.bounds import impossible, lower_bound
+from moorage.engine.moves.end_search import Ends, find_ends
 from moorage.engine.moves.order import ordered
 from moorage.engine.moves.problem import MovePlan, NoPlan, Stuck, StuckCode
 from moorage.engine.moves.reasons import reason
 from moorage.engine.moves.state import State
-from moorage.engine.moves.targets import Placing
 from moorage.engine.moves.waits import with_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,26 +27,48 @@ if TYPE_CHECKING:
     Rows: TypeAlias = NDArray[np.int32]
 
 
+_ATTEMPTS: Final = 4
+"""Ends that are searched where there is no order of moves to the one before."""
+_FEW_STATES: Final = 3_000
+"""States of a small problem that are searched before anything else."""
+_PARTIAL_ROUNDS: Final = 20
+"""Rounds of the search for a part, where it is proved that there is no whole."""
+
+
 def plan_moves(problem: MoveProblem, *, seed: int = 0) -> MovePlan | NoPlan:
     """The cheapest plan that was found until the deadline; or why there is none."""
     proof = impossible(problem)
-    if proof:
-        return NoPlan(proved=True, stuck=proof, partial=_part(problem, _find(problem)[0], seed))
-    bound = lower_bound(problem)
-    ends, unplaced = _find(problem)
-    found = None if unplaced else _whole(problem, ends, seed, bound)
-    if (found is None or not found.optimal) and exhaustive.is_small(problem):
-        exact = exhaustive.search(problem, at_most=None if found is None else found.cost)
-        bound = max(bound, exact.bound)
-        if exact.moves is not None:
-            return _plan(problem, exact.moves, dict(exact.newcomers), bound)
-        if found is not None:
-            return MovePlan(found.steps, found.hosts, found.cost, min(bound, found.cost))
-        if exact.complete:
-            return _no_plan(problem, ends, unplaced, seed, proved=True)
+    small = not proof and exhaustive.is_small(problem)
+    exact = exhaustive.search(problem, most=_FEW_STATES) if small else exhaustive.UNDECIDED
+    bound = max(lower_bound(problem), exact.bound)
+    found: MovePlan | None = None
+    ends: Ends | None = None
+    if not proof and not exact.complete:
+        found, ends = _search(problem, bound, seed)
+        if small and (found is None or not found.optimal):
+            exact = exhaustive.search(problem, at_most=None if found is None else found.cost)
+            bound = max(bound, exact.bound)
+    if exact.moves is not None:
+        return _plan(problem, exact.moves, dict(exact.newcomers), exact.bound)
     if found is not None:
-        return found
-    return _no_plan(problem, ends, unplaced, seed, proved=False)
+        return replace(found, lower_bound=min(bound, found.cost))
+    ends = ends or find_ends(problem, bound=bound, seed=seed, rounds=_PARTIAL_ROUNDS)
+    if proof:
+        return NoPlan(proved=True, stuck=proof, partial=_part(problem, ends.hosts, seed))
+    return _no_plan(problem, ends, seed, proved=exact.complete)
+
+
+def _search(problem: MoveProblem, bound: int, seed: int) -> tuple[MovePlan | None, Ends]:
+    """A plan, if an end with an order of moves to it is found; and the last end."""
+    ends = find_ends(problem, bound=bound, seed=seed)
+    for attempt in range(1, _ATTEMPTS):
+        if not ends.complete:
+            break
+        found = _whole(problem, ends.hosts, seed, bound)
+        if found is not None or deadline.passed():
+            return found, ends
+        ends = find_ends(problem, bound=bound, seed=seed + attempt, tight=attempt % 2 == 1)
+    return None, ends
 
 
 def order_moves(
@@ -58,18 +82,7 @@ def order_moves(
     found = _whole(problem, ends, seed, _direct(problem, ends))
     if found is not None:
         return found
-    return _no_plan(problem, ends, (), seed, proved=False)
-
-
-def _find(problem: MoveProblem) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Unit -> host row at the end, and the units without a place."""
-    state = State(problem)
-    away = [unit for unit in problem.leaving if problem.movable[unit]]
-    for unit in away:
-        state.remove(unit)
-    placing = Placing(state)
-    placing.place_all([*away, *problem.newcomers])
-    return state.hosts, tuple(placing.unplaced)
+    return _no_plan(problem, Ends(ends), seed, proved=False)
 
 
 def _moves_to(problem: MoveProblem, ends: Mapping[int, int]) -> dict[int, int]:
@@ -107,31 +120,23 @@ def _plan(
     return MovePlan(with_waits(problem, moves), hosts, cost, min(bound, cost))
 
 
-def _no_plan(
-    problem: MoveProblem,
-    ends: Mapping[int, int],
-    unplaced: Collection[int],
-    seed: int,
-    *,
-    proved: bool,
-) -> NoPlan:
+def _no_plan(problem: MoveProblem, ends: Ends, seed: int, *, proved: bool) -> NoPlan:
     """Why there is no plan, and what can be attained."""
-    partial = _part(problem, ends, seed)
+    partial = _part(problem, ends.hosts, seed)
     moved = {step.unit for step in partial.steps} if partial is not None else set()
     state = State(problem)
-    for unit in (*problem.leaving, *problem.newcomers):
-        if unit in state.hosts and unit in ends and state.hosts[unit] != ends[unit]:
-            state.move(unit, ends[unit])
-        elif unit not in state.hosts and unit in ends:
-            state.put(unit, ends[unit])
+    concerned = (*problem.leaving, *problem.newcomers)
+    for unit in concerned:
+        if unit in ends.hosts:
+            if unit in state.hosts:
+                state.remove(unit)
+            state.put(unit, ends.hosts[unit])
     stuck = [
-        reason(state, unit, placed=unit not in unplaced)
-        for unit in (*problem.leaving, *problem.newcomers)
-        if unit not in moved and (unit in unplaced or problem.start[unit] >= 0)
+        reason(state, unit, placed=unit not in ends.unplaced)
+        for unit in concerned
+        if unit not in moved and (unit in ends.unplaced or problem.start[unit] >= 0)
     ]
-    if not stuck:
-        stuck = _rule_units(problem, ends)
-    return NoPlan(proved=proved, stuck=tuple(stuck), partial=partial)
+    return NoPlan(proved, tuple(stuck or _rule_units(problem, ends.hosts)), partial)
 
 
 def _rule_units(problem: MoveProblem, ends: Mapping[int, int]) -> list[Stuck]:

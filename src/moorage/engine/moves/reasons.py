@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.engine.moves.place_search import Placing
 from moorage.engine.moves.problem import Stuck, StuckCode
 from moorage.engine.moves.state import State
-from moorage.engine.moves.targets import Placing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

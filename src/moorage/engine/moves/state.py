@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from moorage.engine.moves.problem import MoveProblem
 
     Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.int32]
     Bools: TypeAlias = NDArray[np.bool_]
+
+NOWHERE = -1
 
 
 class State:
@@ -22,33 +25,59 @@ class State:
 
     def __init__(self, problem: MoveProblem) -> None:
         self.problem = problem
-        self.room: Ints = problem.free.astype(np.int64, copy=True)
+        self.room: Ints = np.array(problem.free, dtype=np.int64, order="F")
         """[H, K] room beside all that stands there."""
         self.hosts: dict[int, int] = dict(problem.placed)
         """Unit -> host row, as rules read it."""
+        self.at: Rows = problem.start.astype(np.int32, copy=True)
+        """[U] the same as a column; -1: nowhere."""
         self.there: dict[int, set[int]] = {}
         """Host row -> the units there; no entry: none."""
         for unit, host in self.hosts.items():
             self.there.setdefault(host, set()).add(unit)
+        self._journal: list[tuple[int, int]] = []
+        """Each unit that was put somewhere or removed, and where it stood before."""
 
     def remove(self, unit: int) -> int:
         """Let a unit stand nowhere; returns the host where it stood."""
         host = self.hosts.pop(unit)
+        self.at[unit] = NOWHERE
         self.there[host].discard(unit)
         self.room[host] += self.problem.amounts[unit]
+        self._journal.append((unit, host))
         return host
 
     def put(self, unit: int, host: int) -> None:
         """Let a unit that stands nowhere stand on a host."""
         self.hosts[unit] = host
+        self.at[unit] = host
         self.there.setdefault(host, set()).add(unit)
         self.room[host] -= self.problem.amounts[unit]
+        self._journal.append((unit, NOWHERE))
 
     def move(self, unit: int, host: int) -> int:
         """Let a unit stand on another host; returns the one where it stood."""
         source = self.remove(unit)
         self.put(unit, host)
         return source
+
+    def mark(self) -> int:
+        """What `undo` takes to come back to the present state."""
+        return len(self._journal)
+
+    def undo(self, mark: int) -> None:
+        """Come back to the state of that mark."""
+        while len(self._journal) > mark:
+            unit, before = self._journal.pop()
+            if before == NOWHERE:
+                self.remove(unit)
+            else:
+                self.put(unit, before)
+            self._journal.pop()
+
+    def changed(self, mark: int) -> set[int]:
+        """The units that were put somewhere or removed since that mark."""
+        return {unit for unit, _ in self._journal[mark:]}
 
     def has_room(self, unit: int, host: int) -> bool:
         """Whether the unit can enter the host beside all that stands there."""
@@ -61,6 +90,15 @@ class State:
         """Whether the unit's mask permits the host, and there is room."""
         problem = self.problem
         return bool(problem.entries[problem.mask_of[unit], host]) and self.has_room(unit, host)
+
+    def may_stay(self, unit: int) -> bool:
+        """Whether a unit that stands nowhere can stand where it did at the start."""
+        start = int(self.problem.start[unit])
+        if start == NOWHERE or self.problem.leave[start]:
+            return False
+        if all(self.problem.start[one] == start for one in self.there.get(start, ())):
+            return True
+        return self.has_room(unit, start)
 
     def _fits(self, unit: int, host: int) -> bool:
         fits = self.problem.fits
@@ -92,6 +130,20 @@ class State:
             self.hosts[unit] = before
         return found
 
+    def excess_at(self, unit: int, host: int) -> int:
+        """By how much the unit's rules are violated beyond their limits with it there."""
+        rules = self.problem.rules_of[unit]
+        amounts = self.amounts_at(unit, host, rules)
+        return sum(
+            max(amount - self.problem.rules[one].limit, 0)
+            for one, amount in zip(rules, amounts, strict=True)
+        )
+
+    def excess(self, number: int) -> int:
+        """By how much a rule is violated beyond its limit."""
+        rule = self.problem.rules[number]
+        return max(rule.amount(self.hosts) - rule.limit, 0)
+
     def holds_meanwhile(self, unit: int, host: int) -> bool:
         """Whether every rule that is judged between moves holds with the unit on that host."""
         limits = self.problem.meanwhile
@@ -101,10 +153,3 @@ class State:
             if limit is not None and self.amounts_at(unit, host, (number,))[0] > limit:
                 return False
         return True
-
-    def excess(self, rules: Iterable[int]) -> int:
-        """By how much these rules are violated beyond their limits, all together."""
-        every = self.problem.rules
-        return sum(
-            max(every[number].amount(self.hosts) - every[number].limit, 0) for number in rules
-        )

@@ -67,10 +67,6 @@ class _Closure:
         self.needed = needed
         self.bits: list[int] = []
 
-    def add(self, position: int, other: int) -> None:
-        """Let a move wait for an earlier one."""
-        self.needed[position].add(other)
-
     def close(self, position: int) -> None:
         """Nothing is added to what this move waits for."""
         self.bits.append(self.through(position))
@@ -99,34 +95,41 @@ class _Host:
     def __init__(self, problem: MoveProblem, host: int) -> None:
         self.problem = problem
         self.lack: Ints = -problem.free[host].astype(np.int64)
-        """[K] what departures must free: all arrivals so far, less the room at the start."""
+        """[K] what departures must still free: all arrivals so far, less the room at the start,
+        less what the last arrival waits for."""
         self.entered = np.zeros(problem.free.shape[1], dtype=np.bool_)
+        self.awaited: list[int] = []
+        """Departures for which the last arrival waits; each later one needs them, too."""
         self.departures: list[tuple[int, int]] = []
+        """Position and unit of the others."""
 
     def arrive(self, position: int, unit: int, closed: _Closure) -> None:
         """Let the arrival wait for departures that suffice."""
         amounts = self.problem.amounts[unit]
         self.lack += amounts
         self.entered |= amounts > 0
-        lack = np.where(self.entered, self.lack, 0)
+        closed.needed[position].update(self.awaited)
+        if self._enough():
+            return
         implied = closed.through(position)
-        others: list[tuple[int, int]] = []
-        for other, leaver in self.departures:
-            if implied >> other & 1:
-                lack = lack - self.problem.amounts[leaver]
-            else:
-                others.append((other, leaver))
-        while (lack > 0).any():
-            best = max(
-                others,
-                key=lambda one: (
-                    int(np.minimum(self.problem.amounts[one[1]], lack)[lack > 0].sum()),
-                    -one[0],
-                ),
-            )
-            others.remove(best)
-            closed.add(position, best[0])
-            lack = lack - self.problem.amounts[best[1]]
+        for one in [one for one in self.departures if implied >> one[0] & 1]:
+            self._await(one)
+        while not self._enough():
+            self._await(max(self.departures, key=self._use))
+        closed.needed[position].update(self.awaited)
+
+    def _enough(self) -> bool:
+        return not ((self.lack > 0) & self.entered).any()
+
+    def _use(self, departure: tuple[int, int]) -> tuple[int, int]:
+        """How much of what is lacking a departure frees; of equal ones the earlier."""
+        lack = np.where(self.entered, np.maximum(self.lack, 0), 0)
+        return int(np.minimum(self.problem.amounts[departure[1]], lack).sum()), -departure[0]
+
+    def _await(self, departure: tuple[int, int]) -> None:
+        self.departures.remove(departure)
+        self.awaited.append(departure[0])
+        self.lack -= self.problem.amounts[departure[1]]
 
 
 def _chain_fits(problem: MoveProblem, moves: Moves, needed: list[set[int]]) -> None:

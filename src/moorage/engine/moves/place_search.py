@@ -1,7 +1,6 @@
-"""Where units are to stand at the end: places for those that leave, and for newcomers.
+"""Places units that stand nowhere, one by one, each where rules are violated least.
 
-All of them are taken away first, then placed one by one, hardest first, each where rules are
-violated least. Units that a rule pulls together look for a place for all of them.
+Units that a rule pulls together look for a place for all of them.
 """
 
 from __future__ import annotations
@@ -22,11 +21,16 @@ if TYPE_CHECKING:
     from moorage.engine.moves.state import State
 
     Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
 
 _MOST_JUDGED: Final = 200
 """Kinds of hosts that are judged for one unit."""
 _MOST_GROUP_TARGETS: Final = 300
 """Places that are tried for units that a rule pulls together."""
+_FEW: Final = 32
+"""Kinds of hosts up to which each is looked up by a comparison with all hosts."""
+_WIDE: Final = 4
+"""Range of labels, for each host, up to which they are counted and not sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +51,14 @@ class Placing:
         mean = self.problem.amounts.mean(axis=0) if len(self.problem.amounts) else 1
         self.scale = np.maximum(mean, 1)
         """[K] what is one unit's worth of room."""
-        self.unplaced: list[int] = []
 
-    def place_all(self, units: Iterable[int]) -> None:
-        """Place units that stand nowhere, as many as possible; the others are `unplaced`."""
-        waiting = dict.fromkeys(self._hardest_first(units))
+    def place_all(self, units: Iterable[int]) -> list[int]:
+        """Place units that stand nowhere, as many as possible; returns the others."""
+        unplaced: list[int] = []
+        waiting = dict.fromkeys(self.hardest_first(units))
         while waiting:
             if deadline.passed():
-                self.unplaced.extend(waiting)
-                return
+                return [*unplaced, *waiting]
             unit = next(iter(waiting))
             group = self._group(unit, waiting)
             if group and self._place_group(group):
@@ -65,12 +68,13 @@ class Placing:
             del waiting[unit]
             best = self.best(unit)
             if best is None:
-                self.unplaced.append(unit)
+                unplaced.append(unit)
             else:
                 self.state.put(unit, best.host)
+        return unplaced
 
-    def _hardest_first(self, units: Iterable[int]) -> list[int]:
-        """Units with few possible hosts first, then large ones; a rule's units in a row."""
+    def hardest_first(self, units: Iterable[int]) -> list[int]:
+        """Units with few possible hosts first, then large ones."""
         problem = self.problem
         size = (problem.amounts / self.scale).max(axis=1, initial=0)
         hosts: dict[tuple[int, ...], int] = {}
@@ -82,14 +86,17 @@ class Placing:
             keys[unit] = (hosts[kind], -float(size[unit]), unit)
         return sorted(keys, key=keys.__getitem__)
 
-    def rows(self, unit: int) -> Ints:
+    def _slack(self, unit: int, rows: Ints) -> NDArray[np.float64]:
+        """[n] how little these hosts are preferred: the least of all goes first."""
+        found = np.full(len(rows), np.inf)
+        for column in np.flatnonzero(self.problem.amounts[unit] > 0):
+            np.minimum(found, self.state.room[rows, column] / self.scale[column], out=found)
+        return found if self.tight else -found
+
+    def preferred(self, unit: int) -> Ints:
         """Hosts that the unit may enter by masks and amounts, the preferred ones first."""
         rows = self.state.enterable(unit)
-        used = np.flatnonzero(self.problem.amounts[unit] > 0)
-        if len(used) == 0:
-            return rows
-        slack = (self.state.room[rows][:, used] / self.scale[used]).min(axis=1)
-        return rows[np.argsort(slack if self.tight else -slack, kind="stable")]
+        return rows[np.argsort(self._slack(unit, rows), kind="stable")]
 
     def best(self, unit: int) -> Choice | None:
         """The host where rules are violated least, of those the preferred one; None: no host."""
@@ -102,49 +109,61 @@ class Placing:
         return best
 
     def choices(self, unit: int) -> Iterator[Choice]:
-        """One host of each kind that rules tell apart, the preferred ones first."""
-        rows = self.rows(unit)
-        rules = self.problem.rules_of[unit]
-        for judged, first in enumerate(self._firsts(unit, rows, rules)):
-            if judged >= _MOST_JUDGED:
-                return
-            host = next(iter(self.state.fitting(unit, first)), None)
+        """One host of each kind that rules tell apart, the preferred ones first.
+
+        Before all others comes the host where the unit stood at the start, if it can stay there.
+        """
+        state = self.state
+        if unit not in state.hosts and state.may_stay(unit):
+            start = int(self.problem.start[unit])
+            yield Choice(start, state.excess_at(unit, start))
+        rows = state.enterable(unit)
+        slack = self._slack(unit, rows)
+        kinds = [
+            (slack[inside].min(), number, rows[inside], slack[inside])
+            for number, inside in enumerate(self._kinds(unit, rows))
+        ]
+        for _, _, hosts, ranks in sorted(kinds, key=lambda one: one[:2])[:_MOST_JUDGED]:
+            host = self._first(unit, hosts, ranks)
             if host is not None:
-                yield Choice(host, self.excess_at(unit, host))
+                yield Choice(host, state.excess_at(unit, host))
 
-    def excess_at(self, unit: int, host: int) -> int:
-        """By how much the unit's rules are violated beyond their limits with it there."""
-        rules = self.problem.rules_of[unit]
-        amounts = self.state.amounts_at(unit, host, rules)
-        return sum(
-            max(amount - self.problem.rules[one].limit, 0)
-            for one, amount in zip(rules, amounts, strict=True)
-        )
+    def _first(self, unit: int, hosts: Ints, ranks: NDArray[np.float64]) -> int | None:
+        """The preferred one of hosts that are equal to the rules."""
+        if self.problem.fits is None:
+            return int(hosts[ranks.argmin()])
+        order = np.argsort(ranks, kind="stable")
+        return next(iter(self.state.fitting(unit, hosts[order])), None)
 
-    def _firsts(self, unit: int, rows: Ints, rules: Sequence[int]) -> Iterator[Ints]:
-        """The hosts by kind, each kind in order of preference, in the order of their first."""
+    def kinds(self, unit: int, rows: Ints) -> Iterator[Ints]:
+        """The hosts by kind, as the unit's rules tell them apart."""
+        return (rows[inside] for inside in self._kinds(unit, rows))
+
+    def _kinds(self, unit: int, rows: Ints) -> list[Ints]:
+        """The positions in `rows` of each kind of host."""
         if len(rows) == 0:
-            return
-        if not rules:
-            yield rows
-            return
-        kinds = np.zeros(len(rows), dtype=np.int64)
-        for number in rules:
+            return []
+        kinds: Ints | None = None
+        for number in self.problem.rules_of[unit]:
             labels = self.problem.rules[number].alike(unit, self.state.hosts)[rows]
-            _, labels = np.unique(labels, return_inverse=True)
-            _, kinds = np.unique(kinds * (len(rows) + 1) + labels, return_inverse=True)
-        _, first = np.unique(kinds, return_index=True)
-        for position in np.sort(first).tolist():
-            kind = kinds[position]
-            yield rows[position:][kinds[position:] == kind]
+            kinds = _dense(labels if kinds is None else kinds * len(rows) + _dense(labels))
+        if kinds is None:
+            return [np.arange(len(rows))]
+        if kinds.max() < _FEW:
+            return [np.flatnonzero(kinds == kind) for kind in range(int(kinds.max()) + 1)]
+        order = np.argsort(kinds, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(kinds[order])) + 1)
 
     # Units that a rule pulls together
 
     def _group(self, unit: int, waiting: Iterable[int]) -> list[int]:
         """The waiting units that a rule pulls to where this one goes, itself first; or none."""
+        rules = self.problem.rules_of[unit]
+        if not rules:
+            return []
         left = set(waiting)
         found = [unit]
-        for number in self.problem.rules_of[unit]:
+        for number in rules:
             others = [one for one in self.problem.rules[number].units if one in left]
             partner = next((one for one in others if one not in found), None)
             if partner is not None and self._pulls(number, unit, partner):
@@ -171,42 +190,41 @@ class Placing:
 
     def _place_group(self, group: Sequence[int]) -> bool:
         """Place all of them where no rule is violated; False: nothing is placed."""
-        first = group[0]
+        state, first = self.state, group[0]
         needed = self.problem.amounts[list(group)].sum(axis=0)
-        rows = self.rows(first)
+        rows = self.preferred(first)
         if len(rows) == 0:
             return False
         # Where one host has room for all, it is tried before those that need others beside them.
-        alone = (self.state.room[rows] >= needed).all(axis=1)
+        alone = (state.room[rows] >= needed).all(axis=1)
         rows = np.concatenate([rows[alone], rows[~alone]])
         tried = np.zeros(len(self.problem.free), dtype=np.bool_)
         attempts = 0
-        for host in self.state.fitting(first, rows):
-            if tried[host] or self.excess_at(first, host):
+        for host in state.fitting(first, rows):
+            if tried[host] or state.excess_at(first, host):
                 continue
             attempts += 1
             if attempts > _MOST_GROUP_TARGETS or deadline.passed():
                 return False
-            self.state.put(first, host)
+            mark = state.mark()
+            state.put(first, host)
             if self._place_rest(group[1:]):
                 return True
             tried |= self._domain(group, host)
-            self.state.remove(first)
+            state.undo(mark)
         return False
 
     def _place_rest(self, units: Sequence[int]) -> bool:
-        placed: list[int] = []
+        mark = self.state.mark()
         for unit in units:
             best = self.best(unit)
             if best is None or best.excess > 0:
-                for one in placed:
-                    self.state.remove(one)
+                self.state.undo(mark)
                 return False
             self.state.put(unit, best.host)
-            placed.append(unit)
         return True
 
-    def _domain(self, group: Sequence[int], host: int) -> NDArray[np.bool_]:
+    def _domain(self, group: Sequence[int], host: int) -> Bools:
         """[H] hosts that are equal to this one for the first unit's partner."""
         partner = group[1]
         found = np.ones(len(self.problem.free), dtype=np.bool_)
@@ -215,3 +233,15 @@ class Placing:
                 labels = self.problem.rules[number].alike(partner, self.state.hosts)
                 found &= labels == labels[host]
         return found
+
+
+def _dense(labels: Ints) -> Ints:
+    """[n] the labels as numbers from 0, without gaps."""
+    low = int(labels.min())
+    size = int(labels.max()) - low + 1
+    if size > _WIDE * len(labels):
+        found: Ints = np.unique(labels, return_inverse=True)[1]
+        return found
+    present = np.bincount(labels - low, minlength=size) > 0
+    numbers: Ints = np.cumsum(present) - 1
+    return numbers[labels - low]
