@@ -15,7 +15,7 @@ from moorage.domain.host_states import HostState
 from moorage.domain.plans import MoveKind, PlanKind
 from moorage.engine.state.host_states import host_states
 from moorage.engine.state.snapshot import Snapshot
-from moorage.testing.service import OPERATOR, Service
+from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.plans.plan_maker import make_again
 
 FLEET = clouds.FLEET
@@ -84,6 +84,7 @@ def test_members_that_may_not_part_even_while_moving_stay(cloud: Cloud) -> None:
     assert [one.server for one in plan.moves] == [other]
     assert {one.code for one in plan.unmoved} <= {"policy", "no-order"}
     assert len(plan.unmoved) == 2
+    assert "together of pair" in plan.unmoved[0].reason
 
 
 def test_what_has_no_room_stays_and_is_named(cloud: Cloud) -> None:
@@ -226,3 +227,41 @@ def test_a_host_that_came_back_is_evacuated_no_more(cloud: Cloud) -> None:
     plan = cloud.plan(PlanKind.EVACUATE, hosts=("a1",))
     cloud.service.call("PUT", "/hosts/a1/service", up, caller=OPERATOR)
     assert make_again(cloud.service.env, plan) is None
+
+
+def test_others_move_aside_where_there_is_no_room(cloud: Cloud) -> None:
+    for host in ("a2", "a3", "b1", "b2", "b3", "c1"):
+        cloud.stranger(host, 8)
+    for host in ("c2", "c3"):
+        for _ in range(6):
+            cloud.stranger(host)
+    large = cloud.stranger("a1", 4)
+    plan = cloud.plan(PlanKind.DRAIN, hosts=("a1",))
+    assert plan.complete
+    assert len(plan.moves) == 3
+    assert plan.moves[-1].server == large
+    assert plan.moves[-1].after == (0, 1)
+    for move in plan.moves:
+        cloud.make(move)
+    assert not cloud.snapshot.bookings_of(cloud.row("a1"))
+
+
+def test_room_is_made_for_members_that_do_not_fit(cloud: Cloud) -> None:
+    for host in ("a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3"):
+        for _ in range(5):
+            cloud.stranger(host)
+    body = {
+        "name": "db",
+        "members": [{"name": "m", "count": 2, "flavor": "big"}],
+        "policies": [{**APART, "level": "rack"}],
+    }
+    made = cloud.service.call("POST", "/ensembles", {"ensemble": body}, caller=TENANT)
+    id_ = made.json["ensemble"]["id"]
+    decide = {"decision": {"ensemble_id": id_, "hold": "PT1H"}}
+    assert cloud.service.call("POST", "/decisions", decide).status_code == 409
+    plan = cloud.plan(PlanKind.ADMIT, ensemble=id_)
+    assert plan.complete
+    assert len(plan.moves) == 2
+    for move in plan.moves:
+        cloud.make(move)
+    assert cloud.service.call("POST", "/decisions", decide).status_code == 201

@@ -15,6 +15,7 @@ from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.host_states import HostState
 from moorage.domain.plan_requests import PlanRequest
 from moorage.domain.plans import Move, MoveKind, Plan, PlanKind, Unmoved
+from moorage.engine.moves.problem import StuckCode
 from moorage.engine.state.host_states import host_states
 from moorage.usecases.capacity.planned import resolve_hosts
 from moorage.usecases.decide.request import RequestIdentity
@@ -250,8 +251,12 @@ class _Planner:
     def _unmoved(self, stated: StatedMoves, stuck: Stuck) -> Unmoved:
         unit = stated.units[stuck.unit]
         why = _CODES[stuck.code]
-        if stuck.rules:
-            why = f"{why}: {', '.join(stuck.rules)}"
+        rules = stuck.rules
+        if stuck.code == StuckCode.NO_ORDER and not rules:
+            every = (stated.problem.rules[one] for one in stated.problem.rules_of[stuck.unit])
+            rules = tuple(one.name for one in every if one.meanwhile is not None)
+        if rules:
+            why = f"{why}: {', '.join(rules)}"
         if isinstance(unit, Newcomer):
             name = f"{unit.ensemble.name} {unit.member}"
             return Unmoved("", unit.ensemble.project_id, "", "", f"{name}: {why}", stuck.code)
