@@ -132,7 +132,6 @@ def test_a_compute_is_drained_with_members_a_server_group_and_strangers(
         settled(operator, *servers)
         assert operator.usages()[host] == {}
     finally:
-        demo.__exit__()
         demo.nova.delete_server_group(group.id)
 
 

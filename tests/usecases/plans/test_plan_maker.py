@@ -265,3 +265,11 @@ def test_room_is_made_for_members_that_do_not_fit(cloud: Cloud) -> None:
     for move in plan.moves:
         cloud.make(move)
     assert cloud.service.call("POST", "/decisions", decide).status_code == 201
+
+
+def test_a_server_that_was_moved_before_may_be_moved_again(cloud: Cloud) -> None:
+    shop = cloud.ensemble("shop", ["a1", "b1"], APART)
+    for _ in range(2):
+        plan = cloud.plan(PlanKind.DRAIN, hosts=(cloud.hosts(shop)[0],))
+        (move,) = plan.moves
+        cloud.make(move)

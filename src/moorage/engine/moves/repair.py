@@ -31,21 +31,16 @@ def mend(placing: Placing, number: int) -> bool:
 
 
 def movers(placing: Placing, number: int) -> list[int]:
-    """The units of a rule that can be elsewhere: one of those that are equal for everything."""
+    """The units of a rule that can be elsewhere.
+
+    Units of equal size on one host are not equal to rules, which know them by their names.
+    """
     problem, state = placing.problem, placing.state
-    found: dict[tuple[object, ...], int] = {}
-    for unit in problem.rules[number].units:
-        if unit in state.hosts and (problem.movable[unit] or problem.start[unit] < 0):
-            key = (
-                state.hosts[unit],
-                int(problem.start[unit]),
-                int(problem.mask_of[unit]),
-                int(problem.cost[unit]),
-                problem.rules_of[unit],
-                *problem.amounts[unit].tolist(),
-            )
-            found.setdefault(key, unit)
-    return list(found.values())
+    return [
+        unit
+        for unit in problem.rules[number].units
+        if unit in state.hosts and (problem.movable[unit] or problem.start[unit] < 0)
+    ]
 
 
 def _best(placing: Placing, number: int) -> tuple[int, Choice] | None:

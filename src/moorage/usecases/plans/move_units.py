@@ -140,7 +140,8 @@ def _placed(
         for _, member in member_of.values()
         if member.migration is not None
     }
-    moving = set(migrations.values())
+    # A member names its last migration; one that is over has nothing any more.
+    moving = {server for one, server in migrations.items() if snapshot.rows_of_consumer(one)}
     others = {}
     for consumer in consumers.keys() - member_of.keys() - migrations.keys():
         found = if_stored(store.consumer, consumer)
