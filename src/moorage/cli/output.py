@@ -35,6 +35,7 @@ FORMAT_HELP: Final = (
 DRAWN_HELP: Final = {
     "svg": "svg: a picture for a file",
     "html": "html: the picture in a page, with a table of the same",
+    "commands": "commands: what to run instead, one command a line",
 }
 
 OK: Final = 0

@@ -12,6 +12,7 @@ from moorage.client.errors import Forbidden
 from moorage.client.events import EventCalls, Subscriptions
 from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation, Topologies
 from moorage.client.leases import LeaseCalls, OfferCalls, SeriesCalls, WaitlistCalls
+from moorage.client.plans import PlanCalls
 from moorage.client.quotas import QuotaCalls
 from moorage.client.request_mix import RequestMixCalls
 from moorage.client.server_providers import ServerProviderCalls
@@ -50,6 +51,7 @@ class Moorage:
         self.topology = Topologies(transport)
         self.fleet = Fleets(transport)
         self.hosts = Hosts(transport)
+        self.plans = PlanCalls(transport)
         self.placement = Placement(transport)
         self.simulation = Simulation(transport)
         self.simulations = SimulationCalls(transport)
