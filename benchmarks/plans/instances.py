@@ -116,17 +116,21 @@ def drain(seed: int, *, hosts: int, leave: int, units: int, full: float = 0.8) -
         some, leaving = leaving[:10], leaving[10:]
         if number % 3 == 0:
             apart = _distinct(fleet, some)
-            fleet.rules.append(DomainRule(f"apart{number}", "apart", apart, rows, meanwhile=0))
+            fleet.rules.append(
+                DomainRule(f"apart{number}", "apart", apart, rows, fleet.racks, meanwhile=0)
+            )
         elif number % 3 == 1:
             others = [
                 fleet.add(fleet.dice.randrange(leave, hosts), FLAVORS[0], movable=False)
                 for _ in range(10)
             ]
             units_of = (*some, *others)
-            fleet.rules.append(DomainRule(f"skew{number}", "skew", units_of, fleet.racks, bound=2))
+            fleet.rules.append(
+                DomainRule(f"skew{number}", "skew", units_of, fleet.racks, fleet.racks, bound=2)
+            )
         else:
             fleet.rules.append(
-                DomainRule(f"near{number}", "together", tuple(some[:4]), fleet.racks)
+                DomainRule(f"near{number}", "together", tuple(some[:4]), fleet.racks, fleet.racks)
             )
     leaves = np.zeros(hosts, dtype=np.bool_)
     leaves[:leave] = True
@@ -148,8 +152,12 @@ def lost_rack(seed: int, *, hosts: int = 2000, ensembles: int = 100, size: int =
     for number in range(ensembles):
         others = fleet.dice.sample(range(1, racks), size - 1)
         units = [_member(fleet, rack, fleet.dice.choice(FLAVORS[:4])) for rack in (0, *others)]
-        fleet.rules.append(DomainRule(f"hosts{number}", "apart", tuple(units), rows, meanwhile=0))
-        fleet.rules.append(DomainRule(f"racks{number}", "skew", tuple(units), fleet.racks))
+        fleet.rules.append(
+            DomainRule(f"hosts{number}", "apart", tuple(units), rows, fleet.racks, meanwhile=0)
+        )
+        fleet.rules.append(
+            DomainRule(f"racks{number}", "skew", tuple(units), fleet.racks, fleet.racks)
+        )
     leaves = fleet.racks == 0
     return Instance(fleet.problem(leaves), ensembles)
 
@@ -183,7 +191,7 @@ def broken(
             np.maximum(fleet.free, 0, out=fleet.free)
         for kind, domains in (("hosts", rows), ("racks", fleet.racks)):
             name = f"{kind}{number}"
-            fleet.rules.append(DomainRule(name, "apart", tuple(units), domains))
+            fleet.rules.append(DomainRule(name, "apart", tuple(units), domains, fleet.racks))
     return Instance(fleet.problem(), ensembles * moved)
 
 
@@ -214,7 +222,9 @@ def admit(seed: int, *, hosts: int = 1000, newcomers: int = 20, tight: bool = Fa
         fleet.free[place] += size
     moved = _fill_places(fleet, places, least)
     newly = tuple(fleet.add(-1, size) for size in sizes)
-    fleet.rules.append(DomainRule("apart", "apart", newly, np.arange(hosts, dtype=np.int64)))
+    fleet.rules.append(
+        DomainRule("apart", "apart", newly, np.arange(hosts, dtype=np.int64), fleet.racks)
+    )
     return Instance(fleet.problem(), moved)
 
 

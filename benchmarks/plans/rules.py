@@ -30,6 +30,8 @@ class DomainRule:
     units: tuple[int, ...]
     domain_of: Ints
     """[H] the domain of each host."""
+    labels: Ints
+    """[H] equal for hosts that are in the same domains above the host."""
     bound: int = 1
     """Of skew: the greatest difference between domains, of all that have units or may have."""
     meanwhile: int | None = None
@@ -58,10 +60,8 @@ class DomainRule:
         )
 
     def alike(self, unit: int, hosts: Mapping[int, int]) -> Ints:
-        """[H] how many of the other units each host's domain has."""
-        counts = np.zeros(int(self.domain_of.max()) + 1, dtype=np.int64)
-        for one in self.units:
-            if one != unit and one in hosts:
-                counts[self.domain_of[hosts[one]]] += 1
-        found: Ints = counts[self.domain_of]
+        """[H] labels: domains, with a label of its own for each host with another of the units."""
+        found = self.labels.copy()
+        others = sorted({hosts[one] for one in self.units if one != unit and one in hosts})
+        found[others] = len(found) + np.arange(len(others))
         return found

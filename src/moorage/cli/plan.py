@@ -141,7 +141,7 @@ def made(answer: Answer[Plan], *, dry_run: bool) -> Shown:
     """A plan that was made, with what to do next."""
     plan = answer.value
     if dry_run or not plan.moves:
-        return Shown(answer.body, plan_text.shown(plan))
+        return Shown(answer.body, plan_text.shown(plan, stored=not dry_run))
     said = f"plan {short(plan.id)}  {plan_text.summary(plan)}\n"
     said += f"show it: moorage plan show {plan.id[:8]}   apply it: moorage plan apply {plan.id[:8]}"
     return Shown(answer.body, said)

@@ -53,13 +53,14 @@ def state_of(plan: PlanSummary) -> str:
     return ", ".join(said)
 
 
-def shown(plan: Plan) -> RenderableType:
-    """All of a plan."""
+def shown(plan: Plan, *, stored: bool = True) -> RenderableType:
+    """All of a plan; without id and state where it is not stored."""
     head = fields(
         [
-            *pairs(plan, "id kind"),
+            ("id", plan.id if stored else None),
+            ("kind", plan.kind),
             ("for", plan.subject),
-            ("state", state_of(plan)),
+            ("state", state_of(plan) if stored else None),
             *pairs(plan, "note?"),
             ("moves", _moves(plan)),
             ("memory", memory(plan.memory_mb) if plan.moves else None),

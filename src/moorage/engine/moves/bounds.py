@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain import deadline
 from moorage.engine.moves.problem import Stuck, StuckCode
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Floats: TypeAlias = NDArray[np.float64]
 
+_MOST_JUDGED: Final = 20_000
+"""Hosts of units that are judged for the bound, of all broken rules together."""
 _MOST_ARRIVALS: Final = 200
 """Units to be placed up to which departures that make room for them are counted."""
 
@@ -38,53 +41,67 @@ def lower_bound(problem: MoveProblem) -> int:
 def _broken(problem: MoveProblem) -> int:
     """Least cost of mending rules that have no unit in common, nor one that moves in any case."""
     given = {*problem.leaving, *problem.newcomers}
-    worth = sorted(
-        (
-            (_mending(problem, rule), number)
-            for number, (rule, now) in enumerate(
-                zip(problem.rules, problem.amounts_now, strict=True)
-            )
-            if now > rule.limit and given.isdisjoint(rule.units)
-        ),
-        key=lambda one: (-one[0], one[1]),
-    )
+    broken = [
+        number
+        for number, (rule, now) in enumerate(zip(problem.rules, problem.amounts_now, strict=True))
+        if now > rule.limit and given.isdisjoint(rule.units)
+    ]
+    trials = _Trials(problem, _MOST_JUDGED // max(len(broken), 1))
+    worth = sorted((-trials.mending(number), number) for number in broken)
     found = 0
     counted: set[int] = set()
     for cost, number in worth:
         units = {unit for unit in problem.rules[number].units if problem.movable[unit]}
         if counted.isdisjoint(units):
             counted |= units
-            found += cost
+            found -= cost
     return found
 
 
-def _mending(problem: MoveProblem, rule: Rule) -> int:
-    """Least cost of mending a rule: of one move that does it, or else of any two units."""
-    hosts = dict(problem.placed)
-    costs = sorted((int(problem.cost[unit]), unit) for unit in rule.units if problem.movable[unit])
-    for cost, unit in costs:
-        if len(costs) > 1 and cost >= costs[0][0] + costs[1][0]:
-            break
-        if _mends_alone(problem, rule, unit, hosts):
-            return cost
-    return sum(cost for cost, _ in costs[:2])
+class _Trials:
+    """Tries every move of one unit in broken rules; of each rule so many hosts at most."""
 
+    def __init__(self, problem: MoveProblem, most: int) -> None:
+        self.problem = problem
+        self.most = most
+        self.hosts = dict(problem.placed)
 
-def _mends_alone(problem: MoveProblem, rule: Rule, unit: int, hosts: dict[int, int]) -> bool:
-    """Whether the rule holds with this unit alone moved, anywhere, room or not."""
-    rows = np.flatnonzero(problem.entries[problem.mask_of[unit]])
-    if len(rows) == 0:
-        return False
-    before = hosts[unit]
-    _, first = np.unique(rule.alike(unit, hosts)[rows], return_index=True)
-    found = False
-    for host in rows[first].tolist():
-        hosts[unit] = host
-        found = rule.amount(hosts) <= rule.limit
-        if found:
-            break
-    hosts[unit] = before
-    return found
+    def mending(self, number: int) -> int:
+        """Least cost of mending a rule: of one move that does it, or else of any two units."""
+        problem, rule = self.problem, self.problem.rules[number]
+        costs = sorted(
+            (int(problem.cost[unit]), unit) for unit in rule.units if problem.movable[unit]
+        )
+        left = self.most
+        for cost, unit in costs:
+            if len(costs) > 1 and cost >= costs[0][0] + costs[1][0]:
+                break
+            hosts = self._kinds(rule, unit)
+            left -= len(hosts)
+            if left < 0 or deadline.passed():
+                return costs[0][0]
+            if self._mends(rule, unit, hosts):
+                return cost
+        return sum(cost for cost, _ in costs[:2])
+
+    def _kinds(self, rule: Rule, unit: int) -> list[int]:
+        """One host of each kind that the unit may enter, room or not."""
+        rows = np.flatnonzero(self.problem.entries[self.problem.mask_of[unit]])
+        _, first = np.unique(rule.alike(unit, self.hosts)[rows], return_index=True)
+        found: list[int] = rows[first].tolist()
+        return found
+
+    def _mends(self, rule: Rule, unit: int, hosts: Collection[int]) -> bool:
+        """Whether the rule holds with this unit alone moved, to any of these hosts."""
+        before = self.hosts[unit]
+        found = False
+        for host in hosts:
+            self.hosts[unit] = host
+            found = rule.amount(self.hosts) <= rule.limit
+            if found:
+                break
+        self.hosts[unit] = before
+        return found
 
 
 # Room for what is to be placed

@@ -97,14 +97,13 @@ class Chains:
         open_ = self.problem.entries[self.problem.mask_of[unit]].copy()
         open_[list(barred)] = False
         rows = np.flatnonzero(open_)
-        if not self.problem.rules_of[unit]:
+        if len(rows) == 0 or not self.problem.rules_of[unit]:
             return rows
-        kinds = [
-            (self.state.excess_at(unit, int(kind[0])), kind)
-            for kind in self.placing.kinds(unit, rows)
-        ]
-        least = min((excess for excess, _ in kinds), default=0)
-        return np.concatenate([kind for excess, kind in kinds if excess == least] or [rows])
+        kinds = self.placing.kinds(unit)[rows]
+        _, first, inverse = np.unique(kinds, return_index=True, return_inverse=True)
+        excess = np.array([self.state.excess_at(unit, host) for host in rows[first].tolist()])
+        found: Ints = rows[excess[inverse] == excess.min()]
+        return found
 
     def _prices(self, units: Ints) -> Ints:
         """[n] what it costs if these units leave: nothing if they have moved already."""

@@ -32,6 +32,8 @@ _MOST_TRIED: Final = 1_000
 """Moves of all these orders together, beside the first."""
 _UNITS_TRIED: Final = 50
 """Units for which a temporary host is sought at a time."""
+_FEW: Final = 12
+"""Moves up to which a temporary host is used that makes no other move possible at once."""
 _HOSTS_TRIED: Final = 40
 """Temporary hosts that are tried for one unit."""
 
@@ -55,7 +57,7 @@ def ordered(problem: MoveProblem, targets: Mapping[int, int], *, seed: int) -> O
         units = list(targets)
         if attempt:
             dice.shuffle(units)
-        found = _Attempt(problem, targets, units).run()
+        found = _Attempt(problem, targets, units, careful=attempt > 0).run()
         if best is None or (len(found.blocked), found.cost) < (len(best.blocked), best.cost):
             best = found
         if not best.blocked and best.cost == least:
@@ -67,13 +69,18 @@ def ordered(problem: MoveProblem, targets: Mapping[int, int], *, seed: int) -> O
 
 
 class _Attempt:
-    """One order, made move by move."""
+    """One order, made move by move; `careful`: moves that rules judge are chosen, too."""
 
     def __init__(
-        self, problem: MoveProblem, targets: Mapping[int, int], units: Sequence[int]
+        self,
+        problem: MoveProblem,
+        targets: Mapping[int, int],
+        units: Sequence[int],
+        *,
+        careful: bool,
     ) -> None:
         self.problem = problem
-        self.targets = targets
+        self.careful = careful
         self.state = State(problem)
         self.rank = {unit: number for number, unit in enumerate(units)}
         self.todo = {unit: targets[unit] for unit in units}
@@ -96,11 +103,12 @@ class _Attempt:
             self._settle(queue)
             if not self.todo or deadline.passed():
                 break
-            queue = self._choose()
-            if not queue and (detour := self._detour()) is not None:
-                queue = self._make(*detour)
-            if not queue:
+            chosen = self._choose()
+            if chosen is None:
+                chosen = self._detour()
+            if chosen is None:
                 break
+            queue = self._make(*chosen)
         cost = sum(int(self.problem.cost[unit]) for unit, _, _ in self.moves)
         return Ordered(tuple(self.moves), tuple(self.todo), cost)
 
@@ -131,17 +139,18 @@ class _Attempt:
         return True
 
     def _harmless(self, unit: int) -> bool:
-        limits = self.problem.meanwhile
-        if any(limits[number] is not None for number in self.problem.rules_of[unit]):
+        problem = self.problem
+        if self.careful and (
+            problem.fits is not None
+            or any(problem.meanwhile[number] is not None for number in problem.rules_of[unit])
+        ):
             return False
         target = self.todo[unit]
         wanted = self.to_come[target]
-        return self.problem.fits is None and bool(
-            ((self.state.room[target] >= wanted) | (wanted == 0)).all()
-        )
+        return bool(((self.state.room[target] >= wanted) | (wanted == 0)).all())
 
     def _make(self, unit: int, host: int) -> list[int]:
-        """Move the unit; returns the units whose moves may have become possible."""
+        """Move the unit; returns the units of which something may have changed."""
         source = self.state.hosts[unit]
         if host == self.todo.get(unit):
             del self.todo[unit]
@@ -157,22 +166,17 @@ class _Attempt:
         woken.discard(unit)
         return sorted((one for one in woken if one in self.todo), key=self.rank.__getitem__)
 
-    def _choose(self) -> list[int]:
-        """Make one contested move: first one for whose departure others wait."""
-        possible = [
-            unit for unit in list(self.contested) if unit in self.todo and self._possible(unit)
-        ]
-        self.contested = dict.fromkeys(possible)
-        if not possible:
-            return []
+    def _choose(self) -> tuple[int, int] | None:
+        """A contested move that is possible: first one for whose departure others wait."""
         wanted = {key[1] for key in self.waiting if key[0] == "host"}
-        best = min(
-            possible,
-            key=lambda unit: (self.state.hosts[unit] not in wanted, self.rank[unit]),
-        )
-        woken = self._make(best, self.todo[best])
-        # What was possible may be so no more, and what was not may be harmless now.
-        return [*woken, *self.contested]
+        for unit in sorted(
+            self.contested,
+            key=lambda one: (self.state.hosts[one] not in wanted, self.rank[one]),
+        ):
+            if self._possible(unit):
+                return unit, self.todo[unit]
+            del self.contested[unit]
+        return None
 
     def _detour(self) -> tuple[int, int] | None:
         """A unit and a temporary host that make another move possible; else one of any use."""
@@ -194,7 +198,8 @@ class _Attempt:
                 if self._unblocks(unit, host):
                     self.detours[unit] = self.detours.get(unit, 0) + 1
                     return unit, host
-                second = second or (unit, host)
+                if len(self.todo) <= _FEW:
+                    second = second or (unit, host)
         if second is not None:
             self.detours[second[0]] = self.detours.get(second[0], 0) + 1
         return second
@@ -215,6 +220,7 @@ class _Attempt:
 
     def _unblocks(self, unit: int, host: int) -> bool:
         """Whether another unit could go to its target if this one went to that host."""
+        mark = self.state.mark()
         source = self.state.move(unit, host)
         others = self.waiting.get(("host", source), set())
         for number in self.problem.rules_of[unit]:
@@ -225,5 +231,5 @@ class _Attempt:
             for one in sorted(others)
             if one != unit and one in self.todo
         )
-        self.state.move(unit, source)
+        self.state.undo(mark)
         return found

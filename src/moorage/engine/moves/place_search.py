@@ -21,14 +21,21 @@ if TYPE_CHECKING:
     from moorage.engine.moves.state import State
 
     Ints: TypeAlias = NDArray[np.int64]
+    Floats: TypeAlias = NDArray[np.float64]
     Bools: TypeAlias = NDArray[np.bool_]
 
 _MOST_JUDGED: Final = 200
 """Kinds of hosts that are judged for one unit."""
+_ENOUGH: Final = 30
+"""Kinds of hosts after which one that makes no rule worse is taken."""
 _MOST_GROUP_TARGETS: Final = 300
 """Places that are tried for units that a rule pulls together."""
-_FEW: Final = 32
-"""Kinds of hosts up to which each is looked up by a comparison with all hosts."""
+_MOST_SLACKS: Final = 256
+"""Kinds of units of which the hosts' room is remembered."""
+_ENDLESS: Final = 1e18
+"""Room for a unit that takes nothing."""
+_MOST_BESIDE: Final = 40
+"""Kinds of hosts that are judged for one of such units beside the domain of the first."""
 _WIDE: Final = 4
 """Range of labels, for each host, up to which they are counted and not sorted."""
 
@@ -41,6 +48,43 @@ class Choice:
     excess: int
 
 
+class _Slack:
+    """Room of each host for each kind of unit, brought up to date when it is read."""
+
+    def __init__(self, state: State, scale: Floats) -> None:
+        self.state = state
+        self.scale = scale
+        self._known: dict[tuple[int, ...], tuple[Floats, int]] = {}
+        """Mask and amounts -> the column, and how many changes of the state it has."""
+
+    def of(self, unit: int) -> Floats:
+        """[H] room in the scarcest class that the unit takes; -1: it cannot enter."""
+        problem, state = self.state.problem, self.state
+        kind = (int(problem.mask_of[unit]), *problem.amounts[unit].tolist())
+        column, seen = self._known.get(kind, (None, 0))
+        if column is None or len(state.touched) - seen > len(state.room) // 8:
+            column = self._rows(unit, np.arange(len(state.room)))
+        elif seen < len(state.touched):
+            rows = np.array(sorted(set(state.touched[seen:])), dtype=np.int64)
+            column[rows] = self._rows(unit, rows)
+        if len(self._known) > _MOST_SLACKS:
+            self._known.clear()
+        self._known[kind] = (column, len(state.touched))
+        return column
+
+    def _rows(self, unit: int, rows: Ints) -> Floats:
+        problem = self.state.problem
+        amounts = problem.amounts[unit]
+        open_ = problem.entries[problem.mask_of[unit], rows]
+        found = np.full(len(rows), _ENDLESS)
+        for column in np.flatnonzero(amounts > 0):
+            room = self.state.room[rows, column]
+            open_ = open_ & (room >= amounts[column])
+            np.minimum(found, room / self.scale[column], out=found)
+        found[~open_] = -1
+        return found
+
+
 class Placing:
     """Places units into a state; `tight` prefers the fullest hosts, else the emptiest."""
 
@@ -51,6 +95,7 @@ class Placing:
         mean = self.problem.amounts.mean(axis=0) if len(self.problem.amounts) else 1
         self.scale = np.maximum(mean, 1)
         """[K] what is one unit's worth of room."""
+        self.slack = _Slack(state, self.scale)
 
     def place_all(self, units: Iterable[int]) -> list[int]:
         """Place units that stand nowhere, as many as possible; returns the others."""
@@ -82,77 +127,90 @@ class Placing:
         for unit in units:
             kind = (int(problem.mask_of[unit]), *problem.amounts[unit].tolist())
             if kind not in hosts:
-                hosts[kind] = len(self.state.enterable(unit))
+                hosts[kind] = int((self.slack.of(unit) >= 0).sum())
             keys[unit] = (hosts[kind], -float(size[unit]), unit)
         return sorted(keys, key=keys.__getitem__)
 
-    def _slack(self, unit: int, rows: Ints) -> NDArray[np.float64]:
-        """[n] how little these hosts are preferred: the least of all goes first."""
-        found = np.full(len(rows), np.inf)
-        for column in np.flatnonzero(self.problem.amounts[unit] > 0):
-            np.minimum(found, self.state.room[rows, column] / self.scale[column], out=found)
-        return found if self.tight else -found
+    def _ranks(self, unit: int) -> Floats:
+        """[H] how little each host is preferred for the unit; inf: it cannot be entered."""
+        slack = self.slack.of(unit)
+        found = np.where(slack < 0, np.inf, slack if self.tight else -slack)
+        if unit in self.state.hosts:
+            found[self.state.hosts[unit]] = np.inf
+        return found
 
     def preferred(self, unit: int) -> Ints:
         """Hosts that the unit may enter by masks and amounts, the preferred ones first."""
-        rows = self.state.enterable(unit)
-        return rows[np.argsort(self._slack(unit, rows), kind="stable")]
+        ranks = self._ranks(unit)
+        rows = np.flatnonzero(ranks < np.inf)
+        return rows[np.argsort(ranks[rows], kind="stable")]
 
-    def best(self, unit: int) -> Choice | None:
-        """The host where rules are violated least, of those the preferred one; None: no host."""
+    def best(
+        self, unit: int, within: Bools | None = None, most: int = _MOST_JUDGED
+    ) -> Choice | None:
+        """The host where rules are violated least, of those the preferred one; None: no host.
+
+        After some kinds of hosts one is good enough where rules are violated as without the unit.
+        `within`, `most`: see `choices`.
+        """
         best: Choice | None = None
-        for choice in self.choices(unit):
+        without: int | None = None
+        for judged, choice in enumerate(self.choices(unit, within, most)):
             if best is None or choice.excess < best.excess:
                 best = choice
             if best.excess == 0:
                 break
+            if judged >= _ENOUGH:
+                if without is None:
+                    without = sum(map(self.state.excess, self.problem.rules_of[unit]))
+                if best.excess <= without:
+                    break
         return best
 
-    def choices(self, unit: int) -> Iterator[Choice]:
+    def choices(
+        self, unit: int, within: Bools | None = None, most: int = _MOST_JUDGED
+    ) -> Iterator[Choice]:
         """One host of each kind that rules tell apart, the preferred ones first.
 
         Before all others comes the host where the unit stood at the start, if it can stay there.
+        `within`: [H] only these beside it; `most`: so many at most.
         """
         state = self.state
         if unit not in state.hosts and state.may_stay(unit):
             start = int(self.problem.start[unit])
             yield Choice(start, state.excess_at(unit, start))
-        rows = state.enterable(unit)
-        slack = self._slack(unit, rows)
-        kinds = [
-            (slack[inside].min(), number, rows[inside], slack[inside])
-            for number, inside in enumerate(self._kinds(unit, rows))
-        ]
-        for _, _, hosts, ranks in sorted(kinds, key=lambda one: one[:2])[:_MOST_JUDGED]:
-            host = self._first(unit, hosts, ranks)
-            if host is not None:
-                yield Choice(host, state.excess_at(unit, host))
-
-    def _first(self, unit: int, hosts: Ints, ranks: NDArray[np.float64]) -> int | None:
-        """The preferred one of hosts that are equal to the rules."""
-        if self.problem.fits is None:
-            return int(hosts[ranks.argmin()])
-        order = np.argsort(ranks, kind="stable")
-        return next(iter(self.state.fitting(unit, hosts[order])), None)
-
-    def kinds(self, unit: int, rows: Ints) -> Iterator[Ints]:
-        """The hosts by kind, as the unit's rules tell them apart."""
-        return (rows[inside] for inside in self._kinds(unit, rows))
-
-    def _kinds(self, unit: int, rows: Ints) -> list[Ints]:
-        """The positions in `rows` of each kind of host."""
-        if len(rows) == 0:
-            return []
+        ranks = self._ranks(unit)
+        if within is not None:
+            ranks[~within] = np.inf
         kinds: Ints | None = None
+        for _ in range(most):
+            host = self._first(unit, ranks)
+            if host is None:
+                return
+            yield Choice(host, state.excess_at(unit, host))
+            if not self.problem.rules_of[unit]:
+                return
+            if kinds is None:
+                kinds = self.kinds(unit)
+            ranks[kinds == kinds[host]] = np.inf
+
+    def _first(self, unit: int, ranks: Floats) -> int | None:
+        """The preferred host that fits for every further check, too; the others lose their rank."""
+        while True:
+            host = int(ranks.argmin())
+            if ranks[host] == np.inf:
+                return None
+            if self.problem.fits is None or self.state.has_room(unit, host):
+                return host
+            ranks[host] = np.inf
+
+    def kinds(self, unit: int) -> Ints:
+        """[H] numbers of the kinds of hosts that the unit's rules tell apart."""
+        found = np.zeros(len(self.problem.free), dtype=np.int64)
         for number in self.problem.rules_of[unit]:
-            labels = self.problem.rules[number].alike(unit, self.state.hosts)[rows]
-            kinds = _dense(labels if kinds is None else kinds * len(rows) + _dense(labels))
-        if kinds is None:
-            return [np.arange(len(rows))]
-        if kinds.max() < _FEW:
-            return [np.flatnonzero(kinds == kind) for kind in range(int(kinds.max()) + 1)]
-        order = np.argsort(kinds, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(kinds[order])) + 1)
+            labels = _dense(self.problem.rules[number].alike(unit, self.state.hosts))
+            found = _dense(found * (int(labels.max()) + 1) + labels)
+        return found
 
     # Units that a rule pulls together
 
@@ -207,31 +265,40 @@ class Placing:
             if attempts > _MOST_GROUP_TARGETS or deadline.passed():
                 return False
             mark = state.mark()
+            before = self.kinds(group[1])
             state.put(first, host)
-            if self._place_rest(group[1:]):
+            domain = self._domain(group[1], host, before)
+            if self._place_rest(group[1:], domain):
                 return True
-            tried |= self._domain(group, host)
+            tried |= domain
+            tried[host] = True
             state.undo(mark)
         return False
 
-    def _place_rest(self, units: Sequence[int]) -> bool:
+    def _place_rest(self, units: Sequence[int], domain: Bools) -> bool:
+        """Place them in the first one's domain, or elsewhere if no rule is violated there."""
         mark = self.state.mark()
         for unit in units:
-            best = self.best(unit)
+            best = self.best(unit, domain)
+            if best is None or best.excess > 0:
+                best = self.best(unit, most=_MOST_BESIDE)
             if best is None or best.excess > 0:
                 self.state.undo(mark)
                 return False
             self.state.put(unit, best.host)
         return True
 
-    def _domain(self, group: Sequence[int], host: int) -> Bools:
-        """[H] hosts that are equal to this one for the first unit's partner."""
-        partner = group[1]
-        found = np.ones(len(self.problem.free), dtype=np.bool_)
-        for number in self.problem.rules_of[partner]:
-            if group[0] in self.problem.rules[number].units:
-                labels = self.problem.rules[number].alike(partner, self.state.hosts)
-                found &= labels == labels[host]
+    def _domain(self, partner: int, host: int, before: Ints) -> Bools:
+        """[H] hosts where the partner violates nothing beside the first unit on that host.
+
+        Of those only that were equal to this host for the partner's rules before it came.
+        """
+        found: Bools = before == before[host]
+        kinds = self.kinds(partner)
+        rows = np.flatnonzero(found)
+        for kind, at in zip(*np.unique(kinds[rows], return_index=True), strict=True):
+            if self.state.excess_at(partner, int(rows[at])) > 0:
+                found &= kinds != kind
         return found
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain import deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from moorage.engine.moves.place_search import Choice, Placing
 
 _LIKELY: Final = 8
-"""Units that are tried before all others: those without which the rule is violated least."""
+"""Units of which the best move is taken, if any of them has one."""
+_MOVED: Final = 0.1
+"""Cost of another place for a unit that has moved already."""
 
 
 def mend(placing: Placing, number: int) -> bool:
@@ -44,46 +44,55 @@ def movers(placing: Placing, number: int) -> list[int]:
 
 
 def _best(placing: Placing, number: int) -> tuple[int, Choice] | None:
-    """The move that lowers the excess most for its cost; None: there is none that lowers it."""
+    """The move that lowers the excess most for its cost; None: there is none that lowers it.
+
+    Units without which the rule is violated least are tried first, and a move that lowers the
+    excess as if the unit was not there is taken at once.
+    """
     units = movers(placing, number)
-    likely = _likely(placing, number, units)
-    found = _least(placing, likely)
-    if found is None and len(units) > len(likely):
-        found = _least(placing, [unit for unit in units if unit not in likely])
-    return found
-
-
-def _likely(placing: Placing, number: int, units: Sequence[int]) -> list[int]:
-    state = placing.state
-    without: dict[int, int] = {}
-    for unit in units:
-        host = state.hosts.pop(unit)
-        without[unit] = state.problem.rules[number].amount(state.hosts)
-        state.hosts[unit] = host
-    return sorted(units, key=without.__getitem__)[:_LIKELY]
-
-
-def _least(placing: Placing, units: Iterable[int]) -> tuple[int, Choice] | None:
+    promise = {unit: _promise(placing, unit) for unit in units}
+    units.sort(key=lambda unit: -promise[unit] / _cost(placing, unit))
     best: tuple[int, Choice] | None = None
     most = 0.0
-    for unit, choice, gain in _gains(placing, units):
-        if gain > most:
-            best, most = (unit, choice), gain
+    for tried, unit in enumerate(units):
+        cost = _cost(placing, unit)
+        if best is not None and (tried >= _LIKELY or max(promise[unit], 1) / cost <= most):
+            break
+        gain, choice = _gain(placing, unit, max(promise[unit], 1))
+        if choice is not None and gain / cost > most:
+            best, most = (unit, choice), gain / cost
     return best
 
 
-def _gains(placing: Placing, units: Iterable[int]) -> Iterator[tuple[int, Choice, float]]:
-    """Each unit, a host for it, and by how much that lowers the excess for one unit of cost."""
+def _cost(placing: Placing, unit: int) -> float:
+    """What it costs to have the unit elsewhere: next to nothing if it has moved already."""
     state, problem = placing.state, placing.problem
-    for unit in units:
-        host = state.hosts[unit]
-        now = state.excess_at(unit, host)
-        mark = state.mark()
-        state.remove(unit)
-        moved = host != problem.start[unit]
-        for choice in placing.choices(unit):
-            cost = 0.1 if moved or choice.host == problem.start[unit] else problem.cost[unit]
-            yield unit, choice, (now - choice.excess) / float(cost)
-            if choice.excess == 0:
-                break
-        state.undo(mark)
+    return float(problem.cost[unit]) if state.hosts[unit] == problem.start[unit] else _MOVED
+
+
+def _promise(placing: Placing, unit: int) -> int:
+    """By how much the excess of the unit's rules is lower without it."""
+    state = placing.state
+    rules = placing.problem.rules_of[unit]
+    now = sum(map(state.excess, rules))
+    host = state.hosts.pop(unit)
+    without = sum(map(state.excess, rules))
+    state.hosts[unit] = host
+    return now - without
+
+
+def _gain(placing: Placing, unit: int, enough: int) -> tuple[int, Choice | None]:
+    """The most by which a move of the unit lowers the excess, or so much, and where to."""
+    state = placing.state
+    now = state.excess_at(unit, state.hosts[unit])
+    mark = state.mark()
+    state.remove(unit)
+    best: Choice | None = None
+    most = 0
+    for choice in placing.choices(unit):
+        if now - choice.excess > most:
+            best, most = choice, now - choice.excess
+        if most >= enough:
+            break
+    state.undo(mark)
+    return most, best

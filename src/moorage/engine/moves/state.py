@@ -35,6 +35,8 @@ class State:
         """Host row -> the units there; no entry: none."""
         for unit, host in self.hosts.items():
             self.there.setdefault(host, set()).add(unit)
+        self.touched: list[int] = []
+        """Host rows whose room changed, in order."""
         self._journal: list[tuple[int, int]] = []
         """Each unit that was put somewhere or removed, and where it stood before."""
 
@@ -44,6 +46,7 @@ class State:
         self.at[unit] = NOWHERE
         self.there[host].discard(unit)
         self.room[host] += self.problem.amounts[unit]
+        self.touched.append(host)
         self._journal.append((unit, host))
         return host
 
@@ -53,6 +56,7 @@ class State:
         self.at[unit] = host
         self.there.setdefault(host, set()).add(unit)
         self.room[host] -= self.problem.amounts[unit]
+        self.touched.append(host)
         self._journal.append((unit, NOWHERE))
 
     def move(self, unit: int, host: int) -> int:
