@@ -16,7 +16,8 @@ def told(after: Plan, before: Plan | None) -> list[str]:
     found = list(plan_events(after, before))
     for one in found:
         assert set(one.body) == BODIES[one.type]
-        assert (one.project_id, one.subject) == ("p", after.id)
+        if not one.type.startswith("member."):
+            assert (one.project_id, one.subject) == ("p", after.id)
     return [one.type for one in found]
 
 
@@ -29,7 +30,7 @@ def test_each_step_has_its_events() -> None:
     moving = begun(running, 0, 2)
     assert told(moving, running) == ["plan.move_begun"]
     done = ended(moving, 0, MoveState.DONE, 3)
-    assert told(done, moving) == ["plan.move_done"]
+    assert told(done, moving) == ["plan.move_done", "member.moved"]
     failed = paused(ended(begun(done, 1, 4), 1, MoveState.FAILED, 5, "no"), 5, "1 failed")
     assert told(failed, done) == ["plan.move_failed", "plan.paused"]
     again = applied(failed, 6)
@@ -39,3 +40,15 @@ def test_each_step_has_its_events() -> None:
     assert told(other, again) == ["plan.replanned"]
     over = settled(ended(ended(other, 1, MoveState.SKIPPED, 9, "gone"), 0, MoveState.DONE, 9), 9)
     assert told(over, other) == ["plan.move_skipped", "plan.done"]
+
+
+def test_the_project_of_a_member_reads_why_it_was_moved_and_no_host() -> None:
+    one = plan("a")
+    done = ended(begun(one, 0, 2), 0, MoveState.DONE, 3)
+    (found,) = (each for each in plan_events(done, one) if each.type == "member.moved")
+    move = one.moves[0]
+    assert (found.project_id, found.subject) == (move.project_id, move.ensemble_id)
+    assert (found.body["because"], found.body["member"]) == (one.kind, str(move.member))
+    written = repr(found.body)
+    assert move.source_name not in written
+    assert move.target_name not in written

@@ -211,6 +211,12 @@ EVENT_TYPES: Final = (
         "the host of a member is down, away or has no inventory: nothing there runs",
         _OUT,
     ),
+    EventType(
+        "member.moved",
+        "ensemble",
+        "a plan has moved its server; `because` is the plan's kind",
+        ("name", "member", "server", "how", "because"),
+    ),
     EventType("member.recovered", "ensemble", "the host of a member is in service again", _OUT),
     EventType(
         "member.warned",

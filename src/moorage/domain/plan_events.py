@@ -41,6 +41,8 @@ def plan_events(plan: Plan, before: Plan | None) -> Iterator[DerivedEvent]:
         word = _OF_MOVE.get(move.state)
         if word is not None and move.state is not moves.get(move.id, MoveState.WAITING):
             yield _event(plan, word, _of_move(move))
+            if move.state is MoveState.DONE and move.member is not None:
+                yield _moved(plan, move)
     if before is not None and plan.attributes.get(REPLANNED) != before.attributes.get(REPLANNED):
         yield _event(plan, "plan.replanned", _of_plan(plan))
     word = _OF_STATE.get(plan.state)
@@ -51,6 +53,20 @@ def plan_events(plan: Plan, before: Plan | None) -> Iterator[DerivedEvent]:
 def _event(plan: Plan, type_: str, body: dict[str, object]) -> DerivedEvent:
     project = plan.actor.project_id or ""
     return DerivedEvent(type_, project, plan.id, plan.generation, MappingProxyType(body))
+
+
+def _moved(plan: Plan, move: Move) -> DerivedEvent:
+    """What the project of a member reads: that its server was moved and why, and no host."""
+    body = {
+        "name": move.ensemble,
+        "member": str(move.member),
+        "server": move.server,
+        "how": move.kind.value,
+        "because": plan.kind.value,
+    }
+    return DerivedEvent(
+        "member.moved", move.project_id, str(move.ensemble_id), 0, MappingProxyType(body)
+    )
 
 
 def _of_plan(plan: Plan) -> dict[str, object]:
