@@ -25,7 +25,7 @@ from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.compliance.judgement import judge
 from moorage.usecases.decide.member_places import consumer_of, locate_members
 from moorage.usecases.simulations.fast_replacement import FastReplacement
-from moorage.usecases.simulations.survivability import _moved
+from moorage.usecases.simulations.loss_replacement import moved_bookings
 
 
 def survives(service: Service, **query: object) -> Any:
@@ -149,7 +149,7 @@ def test_what_is_placed_again_fits_and_obeys(seed: int) -> None:
                 found = loss.place(ensemble, lost) if lost else None
                 if found is not None:
                     assert found.keys() == lost
-                    then = with_moved(then, _moved(snapshot, ensemble, found))
+                    then = with_moved(then, moved_bookings(snapshot, ensemble, found))
                     placed.append(ensemble)
             vcpu = then.classes["VCPU"]
             assert (vcpu.peak_over(Period(then.taken_at)) <= vcpu.capacity).all()

@@ -6,34 +6,26 @@ the emptiest hosts first, and by a whole search only where that finds nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from moorage.domain.errors import InvalidDescription, UnknownName
-from moorage.domain.period import SECOND, Period
+from moorage.domain.period import SECOND
 from moorage.domain.topology import HOST
-from moorage.engine.state.change_overlay import with_moved
-from moorage.engine.state.host_states import host_states
-from moorage.engine.state.hypothetical_hosts import with_hosts_down
-from moorage.usecases.decide.closed_hosts import providers_kept
-from moorage.usecases.decide.member_places import consumer_of
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.limits import time_limit_within
 from moorage.usecases.shared.lookup import level_named
 from moorage.usecases.simulations.domain_members import DomainMembers
-from moorage.usecases.simulations.fast_replacement import FastReplacement
-from moorage.usecases.simulations.replacement import Verdict, place_again
+from moorage.usecases.simulations.loss_replacement import LossReplacements
+from moorage.usecases.simulations.replacement import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from moorage.domain.bookings import Booking
-    from moorage.domain.ensembles import Ensemble
-    from moorage.domain.member_names import MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.topology import Level
     from moorage.engine.state.snapshot import Snapshot
@@ -143,8 +135,8 @@ def fleet_survivability(
         every = len(fatal)
     else:
         fatal, every = members.of_any_two()
-    again = _Again(env, members, remaining)
-    losses = [again.loss(one) for one in fatal]
+    replacements = LossReplacements(env, snapshot, remaining)
+    losses = [_loss(replacements, members, one) for one in fatal]
     losses.sort(key=lambda one: (_lasting(one), len(one.without_quorum), one.members), reverse=True)
     number = len(np.unique(members.numbers[members.numbers >= 0]))
     return FleetSurvivability(
@@ -207,99 +199,23 @@ def _named(snapshot: Snapshot, level: Level, query: SurvivabilityQuery) -> tuple
     return tuple(sorted({known[one] for one in query.domains}))
 
 
-class _Again:
-    """Places the members lost in each loss again, each loss by itself."""
-
-    def __init__(
-        self, env: UseCaseEnvironment, members: DomainMembers, remaining: Callable[[], float]
-    ) -> None:
-        self._env = env
-        self._members = members
-        self._remaining = remaining
-        snapshot = members.snapshot
-        exclusive = env.store.exclusive_ensembles(snapshot).ensembles
-        kept = providers_kept(exclusive, snapshot, Period(snapshot.taken_at))
-        self._fast = FastReplacement(snapshot, host_states(snapshot).in_service & ~kept)
-
-    def loss(self, case: LostDomains) -> DomainLoss:
-        """The loss, with who has too few members left and whether they can be placed again."""
-        members = self._members
-        hosts = members.hosts(case.domains)
-        fast, snapshot = self._fast.loss(hosts), members.snapshot
-        moved: dict[str, tuple[Booking, ...]] = {}
-        verdicts: dict[int, Verdict] = {}
-        losing = dict(members.without_quorum(case))
-        lost = {number: members.lost(number, hosts) for number in losing}
-        for number in losing:
-            if self._remaining() <= 0:
-                break
-            ensemble = members.ensembles[number]
-            found = fast.place(ensemble, lost[number])
-            if found is not None:
-                verdicts[number] = Verdict.PLACED
-                moved |= _moved(snapshot, ensemble, found)
-        searched = [number for number in losing if number not in verdicts]
-        if searched and self._remaining() > 0:
-            verdicts |= self._searched(searched, lost, hosts, moved)
-        lost_members, ensembles = members.concerned(case.domains)
-        names = snapshot.domain_names(members.level)
-        return DomainLoss(
-            domains=tuple(names[one] for one in case.domains),
-            hosts=int(hosts.sum()),
-            members=lost_members,
-            ensembles=ensembles,
-            without_quorum=tuple(
-                EnsembleWithoutQuorum(
-                    members.ensembles[number].id,
-                    members.ensembles[number].name,
-                    members.ensembles[number].project_id,
-                    len(lost[number]),
-                    too_few,
-                    verdicts.get(number, Verdict.UNDECIDED),
-                )
-                for number, too_few in losing.items()
-            ),
-        )
-
-    def _searched(
-        self,
-        numbers: Sequence[int],
-        lost: Mapping[int, frozenset[MemberName]],
-        hosts: Bools,
-        moved: Mapping[str, tuple[Booking, ...]],
-    ) -> dict[int, Verdict]:
-        """What whole searches find, beside what was found before."""
-        store = self._env.store.hypothetical()
-        rows = np.flatnonzero(hosts).tolist()
-        store.suppose(lambda snapshot: with_moved(with_hosts_down(snapshot, rows), moved))
-        env = self._env.over(store)
-        found = {}
-        for number in numbers:
-            again = place_again(
-                env,
-                store,
-                self._members.ensembles[number],
-                lost[number],
-                self._remaining(),
-                explained=False,
+def _loss(replacements: LossReplacements, members: DomainMembers, case: LostDomains) -> DomainLoss:
+    """The loss, with who has too few members left and whether they can be placed again."""
+    hosts = members.hosts(case.domains)
+    losing = list(members.without_quorum(case))
+    lost = [(members.ensembles[number], members.lost(number, hosts)) for number, _ in losing]
+    verdicts = replacements.verdicts(lost, hosts)
+    number, ensembles = members.concerned(case.domains)
+    names = members.snapshot.domain_names(members.level)
+    return DomainLoss(
+        domains=tuple(names[one] for one in case.domains),
+        hosts=int(hosts.sum()),
+        members=number,
+        ensembles=ensembles,
+        without_quorum=tuple(
+            EnsembleWithoutQuorum(
+                ensemble.id, ensemble.name, ensemble.project_id, len(gone), too_few, verdict
             )
-            found[number] = again.verdict
-        return found
-
-
-def _moved(
-    snapshot: Snapshot, ensemble: Ensemble, found: Mapping[MemberName, int]
-) -> dict[str, tuple[Booking, ...]]:
-    """The bookings of members that were placed again on hosts, by their consumers."""
-    of = {member.name: consumer_of(member) for member in ensemble.members}
-    booked = snapshot.live_bookings(of[name] for name in found)
-    return {
-        of[name]: (
-            replace(
-                booked[of[name]][0],
-                provider=snapshot.uuids[row],
-                amounts=ensemble.role(name.role).resources,
-            ),
-        )
-        for name, row in found.items()
-    }
+            for (_, too_few), (ensemble, gone), verdict in zip(losing, lost, verdicts, strict=True)
+        ),
+    )
