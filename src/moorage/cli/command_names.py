@@ -20,7 +20,7 @@ OPENSTACK: Final = "openstack"
 BELOW_ENSEMBLE: Final = frozenset(
     """
     event explanation flavor fleet host hot mix policy provider quota server share subscription
-    template topology violation whatif
+    survivability template topology violation whatif
     """.split()  # noqa: SIM905 - words read better than quotes
 )
 LOCAL: Final = frozenset("admin complete config demo replay serve sim token".split())  # noqa: SIM905

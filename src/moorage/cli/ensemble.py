@@ -22,7 +22,7 @@ from moorage.cli.output import (
 from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE, Option
 from moorage.client.errors import Missing
 from moorage.domain.ensembles import MemberKind
-from moorage.domain.words import counted
+from moorage.domain.words import counted, first_of
 from moorage.wire.decisions import Assignment
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def newest_decision(client: Moorage, ensemble_id: str) -> Decision:
 
 
 _TAKEN = frozenset({"building", "active"})
+_STUCK = 5
+"""Domains that a line names."""
 
 
 class Show(Command):
@@ -193,9 +195,10 @@ def _svg(name: str, members: Sequence[Member]) -> str:
 
 
 def survived(body: Mapping[str, Any]) -> str:
-    """A line for each level: `lose any 1 rack: db keeps 2 of 3 OK, web keeps 2 of 3 OK`."""
+    """A line for each level: `lose any 1 rack: db keeps 2 of 3 OK; all re-placeable now`."""
     lines = [
         f"lose any {level['lose']} {level['level']}: {_kept(level['level'], level['roles'])}"
+        f"{_again(level)}"
         for level in body["survivability"]
     ]
     return "\n".join(lines) or "no members are placed"
@@ -208,6 +211,20 @@ def _kept(level: str, roles: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(
         f"{role['role']} keeps {role['keeps']} of {role['total']} {_judged(role)}" for role in roles
     )
+
+
+def _again(level: Mapping[str, Any]) -> str:
+    """Whether lost members can be placed again: `; all re-placeable now (15 hosts left, ...)`."""
+    again = level.get("again")  # an older service does not say it
+    if again is None:
+        return ""
+    if again == "placed":
+        hosts = [role for role in level["roles"] if role.get("hosts_needed") is not None]
+        most = max(hosts, key=lambda role: role["hosts_needed"], default=None)
+        room = most and f" ({most['hosts_left']} hosts left, {most['hosts_needed']} needed)"
+        return f"; all re-placeable now{room or ''}"
+    said = "not re-placeable now" if again == "refused" else "not known whether re-placeable"
+    return f"; {said}: {', '.join(first_of(level['stuck'], _STUCK))}"
 
 
 def _judged(role: Mapping[str, Any]) -> str:

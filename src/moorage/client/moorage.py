@@ -17,7 +17,7 @@ from moorage.client.quotas import QuotaCalls
 from moorage.client.request_mix import RequestMixCalls
 from moorage.client.server_providers import ServerProviderCalls
 from moorage.client.shares import ShareCalls
-from moorage.client.simulations import SimulationCalls
+from moorage.client.simulations import SimulationCalls, SurvivabilityCalls
 from moorage.client.stacks import StackCalls
 from moorage.client.templates import HotCalls, Templates
 from moorage.client.transport import HttpTransport
@@ -55,6 +55,7 @@ class Moorage:
         self.placement = Placement(transport)
         self.simulation = Simulation(transport)
         self.simulations = SimulationCalls(transport)
+        self.survivability = SurvivabilityCalls(transport)
         self.hot = HotCalls(transport)
         self.stacks = StackCalls(transport)
         self.quotas = QuotaCalls(transport)

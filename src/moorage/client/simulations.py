@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.client.resource import Answer, Resource
-from moorage.wire.simulations import Simulation
+from moorage.wire.simulations import FleetSurvivability, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,3 +31,26 @@ class SimulationCalls(Resource):
         if time_limit is not None:
             body["time_limit"] = time_limit
         return self._send("POST", "", {"simulation": body}, Simulation, "simulation")
+
+
+class SurvivabilityCalls(Resource):
+    """`/v1/survivability`: the fleet's; an ensemble's own is `Ensembles.survivability`."""
+
+    path, one = "/v1/survivability", "survivability"
+
+    def show(
+        self,
+        level: str | None = None,
+        *,
+        lose: int | None = None,
+        domains: Sequence[str] = (),
+        time_limit: str | None = None,
+    ) -> Answer[FleetSurvivability]:
+        """What the loss of any domain of a level does, or of these together."""
+        return self._get(
+            FleetSurvivability,
+            level=level,
+            lose=lose,
+            domains=",".join(domains) or None,
+            time_limit=time_limit,
+        )

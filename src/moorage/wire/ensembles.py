@@ -343,6 +343,11 @@ class Loss(Struct, frozen=True):
     keeps: int
     needed: int
     ok: bool
+    hosts_left: int | str | None = None
+    """If a policy bounds how many of its members are on a host: the hosts that are left at worst
+    and could have some; rounded (`10+`) for tenants. Null: no policy does."""
+    hosts_needed: int | None = None
+    """How many hosts its members need by that policy."""
 
 
 class Survival(Struct, frozen=True):
@@ -351,9 +356,14 @@ class Survival(Struct, frozen=True):
     level: str
     lose: int
     roles: list[Loss]
+    again: Literal["placed", "refused", "undecided"] | None = None
+    """Whether the members that are lost with any one domain can all be placed again now; null: none
+    is lost."""
+    stuck: list[str] = []
+    """The domains whose lost members cannot; by the ensemble's own labels for tenants."""
 
 
 class Survivability(Struct, frozen=True):
-    """How many members survive the loss of any one domain, per level."""
+    """How many members survive the loss of any one domain, per level, and what is placed again."""
 
     survivability: list[Survival]

@@ -157,3 +157,73 @@ class OneSimulation(Struct, frozen=True):
     """One simulation."""
 
     simulation: Simulation
+
+
+class SetLeft(Struct, frozen=True):
+    """Members of a role, or those that a `survive` policy selects, of which too few are left."""
+
+    role: str | None
+    policy: str | None
+    total: int
+    """Members in service before the loss."""
+    left: int
+    needed: int
+
+
+class EnsembleWithoutQuorum(Struct, frozen=True):
+    """An ensemble that has too few members left after a loss."""
+
+    ensemble_id: str
+    ensemble: str
+    project_id: str
+    lost: int
+    """How many of its members in service are lost."""
+    too_few: list[SetLeft]
+    again: Verdict
+    """Whether its lost members can be placed again now."""
+
+
+class DomainLoss(Struct, frozen=True):
+    """The loss of a domain, or of several together."""
+
+    domains: list[str]
+    hosts: int
+    members: int
+    """Members in service that are lost."""
+    ensembles: int
+    """How many ensembles lose any."""
+    without_quorum: int
+    placed: int
+    """Of the ensembles without quorum, those whose lost members can all be placed again."""
+    refused: int
+    undecided: int
+    lost: list[EnsembleWithoutQuorum]
+    """The first twenty of those without quorum: those that miss most members first."""
+
+
+class FleetSurvivability(Struct, frozen=True):
+    """What the fleet survives."""
+
+    level: str
+    lose: int
+    """How many domains are lost together."""
+    at: At
+    revision: int
+    domains: int
+    """How many domains with hosts the level has."""
+    ensembles: int
+    """How many ensembles have members in service."""
+    already: int
+    """How many have too few of them as it is; no loss counts them."""
+    considered: int
+    """How many losses were considered."""
+    fatal: int
+    """How many of these leave an ensemble without quorum."""
+    losses: list[DomainLoss]
+    """The first hundred of the fatal ones, the worst first."""
+
+
+class OneSurvivability(Struct, frozen=True):
+    """GET /v1/survivability."""
+
+    survivability: FleetSurvivability

@@ -74,6 +74,7 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
         ("DELETE", "/plans/{id}"),
         ("GET", "/bookings"),
         ("POST", "/simulations"),
+        ("GET", "/survivability"),
         ("GET", "/capacity/planned"),
         ("POST", "/capacity/planned"),
         ("GET", "/capacity/planned/{id}"),

@@ -1,5 +1,6 @@
 """Story A over the API: the numbers are the mission's."""
 
+import re
 from typing import Any
 
 from moorage.testing.service import OPERATOR, Service
@@ -159,9 +160,30 @@ def test_the_shop_survives_a_rack(service: Service, held: dict[str, Any]) -> Non
     path = f"/ensembles/{held['ensemble']['id']}/survivability"
     found = {one["level"]: one["roles"] for one in service.call("GET", path).json["survivability"]}
     db = next(one for one in found["rack"] if one["role"] == "db")
-    assert db == {"role": "db", "total": 3, "in_service": 3, "keeps": 2, "needed": 2, "ok": True}
+    kept = {"role": "db", "total": 3, "in_service": 3, "keeps": 2, "needed": 2, "ok": True}
+    assert db == {**kept, "hosts_left": None, "hosts_needed": None}
     web = next(one for one in found["host"] if one["role"] == "web")
     assert web["keeps"] == 2
+
+
+def test_what_a_loss_takes_is_placed_again_or_not(service: Service, held: dict[str, Any]) -> None:
+    path = f"/ensembles/{held['ensemble']['id']}/survivability"
+    seen = {
+        one["level"]: one
+        for one in service.call("GET", path, caller=OPERATOR).json["survivability"]
+    }
+    # Only one host of r3 takes a db, and the web members are spread over all three racks.
+    assert (seen["rack"]["again"], seen["rack"]["stuck"]) == ("refused", ["r1", "r2", "r3"])
+    assert (seen["host"]["again"], seen["host"]["stuck"]) == ("refused", ["h7"])
+    web = next(one for one in seen["host"]["roles"] if one["role"] == "web")
+    assert (web["hosts_left"], web["hosts_needed"]) == (8, 3)
+    mine = {one["level"]: one for one in service.call("GET", path).json["survivability"]}
+    labels = mine["rack"]["stuck"]
+    assert len(labels) == 3
+    assert all(re.fullmatch("r-[a-z0-9]{5}", one) for one in labels)
+    told = next(one for one in mine["host"]["roles"] if one["role"] == "web")
+    assert told["hosts_left"] != 8
+    assert told["hosts_needed"] == 3
 
 
 def test_tenants_see_their_own_labels_and_no_names(service: Service, held: dict[str, Any]) -> None:

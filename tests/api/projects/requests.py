@@ -217,6 +217,7 @@ NATIVE: Final[dict[tuple[str, str], list[Request]]] = {
     ("GET", "/fleet/map"): [("/fleet/map", None), ("/fleet/map?flavor=small&ensemble={ensemble}", None)],
     ("POST", "/fleet"): [("/fleet", {"fleet": {}})],
     ("GET", "/hosts"): [("/hosts", None)],
+    ("GET", "/survivability"): [("/survivability", None)],
     ("POST", "/simulations"): [("/simulations", {"simulation": {"changes": [{"lose": "h1"}]}})],
     ("GET", "/hosts/{name}"): [("/hosts/h1", None)],
     ("POST", "/hosts/{name}/close"): [("/hosts/h1/close", {"close": {"reason": "mine"}})],

@@ -25,10 +25,11 @@ from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.ensembles.headroom import headroom_of
-from moorage.usecases.ensembles.survivability import survivability
 from moorage.usecases.leases.cancel import delete_leased_ensemble
 from moorage.usecases.shared.access import list_ensembles, sees
+from moorage.usecases.shared.host_labels import label
 from moorage.usecases.shared.role_access import seen_ensemble, sees_role
+from moorage.usecases.simulations.member_survivability import survivability
 from moorage.wire import decisions as decisions_wire
 from moorage.wire import ensembles as wire
 from moorage.wire.groups import Group
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.compliance.impact import Impact
     from moorage.usecases.ensembles.create import EnsembleResult
+    from moorage.usecases.simulations.member_survivability import LevelLoss, RoleLoss
     from moorage.wire.decisions import Decision
     from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
 
@@ -136,19 +138,29 @@ def delete(call: Call) -> Reply:
 
 def survives(call: Call) -> Reply:
     """GET: how many members survive the loss of any one domain."""
-    found = call.perform(survivability, call.path["id"])
-    return Reply(
-        wire.Survivability(
-            [
-                wire.Survival(
-                    str(loss.level),
-                    1,
-                    [view(wire.Loss, one, ok=one.survives) for one in loss.roles],
-                )
-                for loss in found
-            ]
-        )
+    ensemble, found = call.perform(survivability, call.path["id"])
+    return Reply(wire.Survivability([_survival(call, ensemble, loss) for loss in found]))
+
+
+def _survival(call: Call, ensemble: Ensemble, loss: LevelLoss) -> wire.Survival:
+    stuck = loss.stuck
+    if not call.caller.operator:
+        stuck = tuple(sorted(label(ensemble.salt, loss.level, name) for name in stuck))
+    return wire.Survival(
+        str(loss.level),
+        1,
+        [_role_loss(call, one) for one in loss.roles],
+        None if loss.again is None else loss.again.value,
+        list(stuck),
     )
+
+
+def _role_loss(call: Call, one: RoleLoss) -> wire.Loss:
+    left, needed = (None, None) if one.hosts is None else one.hosts
+    told: int | str | None = left
+    if left is not None and not call.caller.operator:
+        told = call.env.limits.disclosure.count_text(left)
+    return view(wire.Loss, one, ok=one.survives, hosts_left=told, hosts_needed=needed)
 
 
 def made(

@@ -212,6 +212,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/plans/{id}/pause", OPERATOR, "moorage:plans:pause", plans.pause, "Let no further move of a plan begin until it is applied again", response=plans_wire.OnePlan, mutates=True),
     Route("POST", "/plans/{id}/cancel", OPERATOR, "moorage:plans:cancel", plans.cancel, "Let no further move of a plan begin, for good", response=plans_wire.OnePlan, mutates=True),
     Route("DELETE", "/plans/{id}", OPERATOR, "moorage:plans:delete", plans.delete, "Delete a plan that was never applied or is over", status=204, mutates=True),
+    Route("GET", "/survivability", OPERATOR, "moorage:survivability:show", simulations.survives, "Say for the loss of each domain of a level which ensembles have too few members left, and whether these can be placed again now", response=simulations_wire.OneSurvivability, query=("level", "tree", "lose", "domains", "time_limit"), expensive=True),
     Route("GET", "/bookings", OPERATOR, "moorage:bookings:list", fleet.bookings, "List live bookings", response=fleet_wire.Bookings, query=(*PAGE, "provider", "consumer", "decision")),
 )
 # fmt: on

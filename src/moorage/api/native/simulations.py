@@ -1,8 +1,8 @@
-"""`/v1/simulations`: what would be if hosts, ensembles and policies changed."""
+"""`/v1/simulations` and `/v1/survivability`: what would be, and what the fleet survives."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET, structs
 
@@ -23,6 +23,7 @@ from moorage.domain.simulations import (
 from moorage.usecases.refusals.explanation import refused_because
 from moorage.usecases.simulations.replacement import Verdict
 from moorage.usecases.simulations.simulation import NAMED, simulate
+from moorage.usecases.simulations.survivability import SurvivabilityQuery, fleet_survivability
 from moorage.wire import explanations as explanations_wire
 from moorage.wire import simulations as wire
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.simulations import SupposedChange
     from moorage.usecases.simulations.simulation import Admitted, EnsembleLoss
+
+_NAMED_LOST: Final = 20
+"""Ensembles that are named of each loss."""
 
 
 def create(call: Call) -> Reply:
@@ -127,3 +131,44 @@ def _why(explanation: Explanation | None, otherwise: str) -> str:
 def _explanation(call: Call, found: Explanation | None) -> explanations_wire.Explanation | None:
     """The explanation; it is not stored, and has no link."""
     return None if found is None else structs.replace(explanation_view(call, found), links=[])
+
+
+def survives(call: Call) -> Reply:
+    """GET: what the fleet survives."""
+    query = call.query
+    level, tree, lose = query.get("level", ""), query.get("tree"), query.get("lose", "1")
+    if not (lose.isascii() and lose.isdigit()):
+        raise InvalidDescription(f"lose is a number of domains, not {lose!r}", path="lose")
+    if tree is not None and not level:
+        raise InvalidDescription("give the level of the tree, too", path="level")
+    names = query.get("domains", "")
+    asked = SurvivabilityQuery(
+        level=level if tree is None else f"{tree}:{level}",
+        lose=int(lose[:9]),
+        domains=tuple(dict.fromkeys(names.split(","))) if names else (),
+        time_limit=reading.duration(query.get("time_limit"), "time_limit"),
+    )
+    found = call.perform(fleet_survivability, asked)
+    losses = [
+        wire.DomainLoss(
+            domains=list(one.domains),
+            hosts=one.hosts,
+            members=one.members,
+            ensembles=one.ensembles,
+            without_quorum=len(one.without_quorum),
+            placed=one.count(Verdict.PLACED),
+            refused=one.count(Verdict.REFUSED),
+            undecided=one.count(Verdict.UNDECIDED),
+            lost=[
+                view(
+                    wire.EnsembleWithoutQuorum,
+                    each,
+                    too_few=[view(wire.SetLeft, some) for some in each.too_few],
+                )
+                for each in one.without_quorum[:_NAMED_LOST]
+            ],
+        )
+        for one in found.losses[:NAMED]
+    ]
+    shown = view(wire.FleetSurvivability, found, level=str(found.level), losses=losses)
+    return Reply(wire.OneSurvivability(shown))
