@@ -34,7 +34,7 @@ from moorage.usecases.plans.lifecycle import committed
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from moorage.domain.period import Instant
     from moorage.domain.plans import Move, Plan
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
 """The caller of what the service does by itself."""
+_AT_ONCE: Final = 5
+"""Moves that are written together, before they are asked for and after: so few that all of them are
+asked for within the patience of whoever moves servers."""
 MOST_REPLANS: Final = 5
 """How often a plan is made again while it runs, before it pauses instead."""
 
@@ -116,15 +119,21 @@ def advance_plan(
     if plan.state is PlanState.RUNNING:
         plan = _renewed(env, plan)
         planned = plan.attributes.get(REPLANNED)
-        for number in plan.startable():
-            plan = _started(env, mover, plan, number, replan)
+        for numbers in _batches(plan.startable()):
+            plan = _started(env, mover, plan, numbers, replan)
             if plan.state is not PlanState.RUNNING or plan.attributes.get(REPLANNED) != planned:
                 break
     return _settled(env, plan)
 
 
+def _batches(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for first in range(0, len(numbers), _AT_ONCE):
+        yield numbers[first : first + _AT_ONCE]
+
+
 def _with_reports(env: UseCaseEnvironment, mover: ServerMover, plan: Plan) -> Plan:
     """The plan after a look at each move under way."""
+    after = plan
     for number, move in enumerate(plan.moves):
         if move.state is not MoveState.MOVING:
             continue
@@ -133,15 +142,13 @@ def _with_reports(env: UseCaseEnvironment, mover: ServerMover, plan: Plan) -> Pl
         except MoverUnreachable as error:
             _log.warning("plan %s: %s: %s", plan.id, move.server, error.message)
             continue
-        now = env.store.now()
-        after = reported(plan, number, report, now)
-        if after is plan and report.progress is MoveProgress.IDLE:
-            if now < (move.began_at or 0) + mover.patience:
-                continue  # the request may be on its way still
-            after = returned(plan, number, now)
-        if after is not plan:
-            plan = committed(env, plan, after)
-    return plan
+        now, before = env.store.now(), after
+        after = reported(before, number, report, now)
+        # After a while the request is not on its way any more.
+        late = now >= (move.began_at or 0) + mover.patience
+        if after is before and report.progress is MoveProgress.IDLE and late:
+            after = returned(before, number, now)
+    return plan if after is plan else committed(env, plan, after)
 
 
 def _renewed(env: UseCaseEnvironment, plan: Plan) -> Plan:
@@ -152,37 +159,50 @@ def _renewed(env: UseCaseEnvironment, plan: Plan) -> Plan:
 
 
 def _started(
-    env: UseCaseEnvironment, mover: ServerMover, plan: Plan, number: int, replan: Replans
+    env: UseCaseEnvironment,
+    mover: ServerMover,
+    plan: Plan,
+    numbers: Sequence[int],
+    replan: Replans,
 ) -> Plan:
-    """The plan with a move begun, or skipped, or with other moves where it cannot begin."""
-    move, snapshot = plan.moves[number], env.store.snapshot()
-    now = snapshot.taken_at
-    stands = host_of(snapshot, move.server)
-    if stands is None:
-        after = ended(plan, number, MoveState.SKIPPED, now, "the server is deleted")
-        return committed(env, plan, after)
-    if stands != move.source:
-        where = snapshot.names[snapshot.row_of[stands]]
-        after = ended(plan, number, MoveState.SKIPPED, now, f"the server is on {where} by now")
-        return committed(env, plan, after)
-    obstacle = _obstacle(env, snapshot, move)
-    if obstacle is not None:
-        return _otherwise(env, plan, obstacle, replan)
-    plan = committed(env, plan, begun(plan, number, now))
-    return asked(env, mover, plan, number)
+    """The plan with moves begun, or skipped, or with other moves where one cannot begin."""
+    snapshot = env.store.snapshot()
+    now, after = snapshot.taken_at, plan
+    begins: list[int] = []
+    obstacle: str | None = None
+    for number in numbers:
+        move = plan.moves[number]
+        stands = host_of(snapshot, move.server)
+        if stands == move.source:
+            obstacle = _obstacle(env, snapshot, move)
+            if obstacle is not None:
+                break
+            begins.append(number)
+            after = begun(after, number, now)
+        else:
+            where = None if stands is None else snapshot.names[snapshot.row_of[stands]]
+            why = "the server is deleted" if where is None else f"the server is on {where} by now"
+            after = ended(after, number, MoveState.SKIPPED, now, why)
+    if after is not plan:
+        plan = committed(env, plan, after)
+    after = plan
+    for number in begins:
+        after = _asked(env, mover, after, number)
+    if after is not plan:
+        plan = committed(env, plan, after)
+    return plan if obstacle is None else _otherwise(env, plan, obstacle, replan)
 
 
-def asked(env: UseCaseEnvironment, mover: ServerMover, plan: Plan, number: int) -> Plan:
-    """The plan after a move that has begun was asked for."""
+def _asked(env: UseCaseEnvironment, mover: ServerMover, plan: Plan, number: int) -> Plan:
+    """The plan, not written yet, after a move that has begun was asked for."""
     try:
         mover.begin(plan.moves[number])
     except MoveRefused as error:
-        after = ended(plan, number, MoveState.FAILED, env.store.now(), error.message)
-        return committed(env, plan, after)
+        return ended(plan, number, MoveState.FAILED, env.store.now(), error.message)
     except MoverUnreachable as error:
         _log.warning("plan %s: %s: %s", plan.id, plan.moves[number].server, error.message)
         return plan
-    return committed(env, plan, accepted(plan, number, env.store.now()))
+    return accepted(plan, number, env.store.now())
 
 
 def _obstacle(env: UseCaseEnvironment, snapshot: Snapshot, move: Move) -> str | None:
