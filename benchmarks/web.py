@@ -18,6 +18,8 @@ import uuid
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.web_fleet import fleet_of
+
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import Changeset, PutBookings, PutLease, ReplaceAllocations
 from moorage.domain.consumers import Consumer
@@ -33,36 +35,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _AT_ONCE: Final = 2_000
-_RACK: Final = 40
 _AHEAD: Final = 90
 """Days over which the leases are spread."""
 _NEW_OBJECTS: Final = 10_000
 """As in a worker."""
 _GZIP: Final = {"Accept-Encoding": "gzip"}
-_FLEET: Final = """
-fleet: web
-topology:
-  location:
-    levels: [zone, rack]
-    domains:
-      - {{name: "az{{n}}", count: 4, level: zone}}
-      - {{name: "r{{n:04}}", count: {racks}, level: rack, parent: {{name: "az{{n}}", count: 4}}}}
-hosts:
-  - name: "cmp-{{n:06}}"
-    count: {hosts}
-    inventories:
-      VCPU: {{total: 64, allocation_ratio: 4.0}}
-      MEMORY_MB: 524288
-      DISK_GB: 4000
-    place: {{location: {{name: "r{{n:04}}", count: {racks}}}}}
-flavors:
-  - {{name: m1.small, resources: {{VCPU: 2, MEMORY_MB: 4096, DISK_GB: 20}}}}
-"""
 
 
 def filled(hosts: int) -> Service:
     """A fleet in racks of forty, each host with one consumer that takes any part of it."""
-    service = Service(_FLEET.format(hosts=hosts, racks=max(hosts // _RACK, 4)))
+    service = Service(fleet_of(hosts))
     snapshot, random = service.store.snapshot(), Random(1)
     load = [
         ForeignLoad(
@@ -145,7 +127,7 @@ class Bench:
         self._service.store.commit(Changeset((change,)))
         self._service.store.snapshot()  # every worker reads it with its first request
 
-    def told(
+    def measured(
         self, what: str, path: str, before: Callable[[], object] = lambda: None, **query: object
     ) -> Any:  # noqa: ANN401 - a JSON object
         """A line: the median of the rounds, with `before` before each."""
@@ -167,8 +149,8 @@ class Bench:
         self._service.call("GET", "/")  # the application is there
         milliseconds, size, _ = self.ask("/fleet/map")
         self.line("map, cold", milliseconds, size)
-        self.told("map, changed", "/fleet/map", self.write)
-        last = self.told("map, kept", "/fleet/map")["map"]["tag"]
+        self.measured("map, changed", "/fleet/map", self.write)
+        last = self.measured("map, kept", "/fleet/map")["map"]["tag"]
         spent: list[float] = []
         for _ in range(self._rounds):
             self.write()
@@ -177,10 +159,10 @@ class Bench:
             last = body["map"]["tag"]
             spent.append(milliseconds)
         self.line("map, since", statistics.median(spent), size)
-        self.told("map with what fits, changed", "/fleet/map", self.write, flavor="m1.small")
+        self.measured("map with what fits, changed", "/fleet/map", self.write, flavor="m1.small")
         at = format_instant(self._service.clock.now() + 7 * DAY)
-        self.told("map a week ahead, changed", "/fleet/map", self.write, at=at)
-        self.told("a page of GET /fleet, for comparison", "/fleet", limit=1000)
+        self.measured("map a week ahead, changed", "/fleet/map", self.write, at=at)
+        self.measured("a page of GET /fleet, for comparison", "/fleet", limit=1000)
 
     def timeline(self) -> None:
         """The timeline of all leases."""
@@ -193,7 +175,7 @@ class Bench:
         number = len(body["timeline"]["rows"]["id"])
         self.line(f"timeline of {number} leases, cold", milliseconds, size)
         for rows in ("lease", "project", "rack", "host"):
-            self.told(f"timeline by {rows}", "/timeline", **days, rows=rows)
+            self.measured(f"timeline by {rows}", "/timeline", **days, rows=rows)
 
 
 def main() -> None:
@@ -214,7 +196,7 @@ def main() -> None:
             service.store.snapshot()
             collect_seldom(_NEW_OBJECTS)
             bench.timeline()
-            bench.told("map with leases, changed", "/fleet/map", bench.write)
+            bench.measured("map with leases, changed", "/fleet/map", bench.write)
         finally:
             service.close()
 
