@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING
 
 from moorage.api.native.capacity import traits_of
-from moorage.api.native.kept_bodies import kept_reply
+from moorage.api.native.kept_bodies import PLAIN, kept_reply
 from moorage.api.native.paging import ENCODER
 from moorage.api.native.reading import instant
 from moorage.domain.period import format_instant
@@ -39,10 +39,18 @@ def show(call: Call) -> Reply:
         project_id=call.caller.project_id if "flavor" in query else "",
     )
     found, before = call.perform(fleet_map, asked, query.get("since"))
-    changed = None if before is None else _changed(found, before)
-    if changed is not None:
-        return kept_reply(call, found.tag, {}, lambda: changed)
+    since = None if before is None else _since(found, before)
+    if since is not None:
+        return kept_reply(call, found.tag, since, lambda: since[PLAIN])
     return kept_reply(call, found.tag, found.bodies, lambda: _whole(found))
+
+
+def _since(found: FleetMap, before: FleetMap) -> dict[str, bytes] | None:
+    """What has changed since a map before, as it is sent; None: it shows other hosts."""
+    if (kept := found.differences.get(before.tag)) is not None:
+        return kept
+    changed = _changed(found, before)
+    return None if changed is None else found.differences.setdefault(before.tag, {PLAIN: changed})
 
 
 def _whole(found: FleetMap) -> bytes:

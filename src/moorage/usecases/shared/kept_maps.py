@@ -71,6 +71,8 @@ class FleetMap:
     block_fits: Ints | None
     bodies: dict[str, bytes] = field(default_factory=dict)
     """The map as it was sent, by form: whoever asks next gets the same bytes."""
+    differences: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """Tag of a map before -> what has changed since, as it was sent."""
     tag: str = field(init=False, default="")
     """Names what it shows: of equal maps it is equal, in every process."""
 
@@ -120,6 +122,7 @@ class KeptMaps:
                     self._maps.popitem(last=False)
             if kept:
                 kept[-1].bodies.clear()  # nobody is sent these any more
+                kept[-1].differences.clear()
                 if kept[-1].tag == made.tag:
                     kept.pop()
             kept.append(made)

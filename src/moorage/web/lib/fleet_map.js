@@ -28,8 +28,8 @@ function palette() {
   };
 }
 
-/** A column of bytes from its base64. */
-export const bytes = (text) => (text ? Uint8Array.from(atob(text), (one) => one.charCodeAt(0)) : null);
+/** A column of bytes from its base64; null where there is none. */
+export const bytes = (text) => (typeof text === "string" ? Uint8Array.from(atob(text), (one) => one.charCodeAt(0)) : null);
 /** A column of 16-bit numbers, little endian. */
 export const words = (text) => new Uint16Array(bytes(text).buffer);
 

@@ -48,7 +48,9 @@ const state = (flags) => (flags & FLAG.away ? "away" : flags & FLAG.down ? "down
 /** A page of ensembles, for the filter. */
 function Filters({query, map}) {
   const flavors = useData("/flavors?limit=200", {live: false});
-  const ensembles = useData("/ensembles?all_projects=true&limit=200");
+  // Read when somebody is about to choose one, not with every event: many look at the map.
+  const [round, again] = useState(0);
+  const ensembles = useData("/ensembles?all_projects=true&limit=200", {live: false, round});
   const levels = map ? map.trees[map.tree] : [];
   const set = (name) => (event) => ask({[name]: event.target.value || null});
   return html`<form class="row" onSubmit=${(event) => event.preventDefault()}>
@@ -57,7 +59,7 @@ function Filters({query, map}) {
     ${map && Object.keys(map.trees).length > 1 ? html`<${Field} label="Tree"><select value=${map.tree} onChange=${(event) => ask({tree: event.target.value, level: null})}>${Object.keys(map.trees).map((one) => html`<option>${one}</option>`)}</select><//>` : null}
     ${levels.length > 1 ? html`<${Field} label="Blocks are"><select value=${map.level} onChange=${set("level")}>${levels.map((one) => html`<option>${one}</option>`)}</select><//>` : null}
     <${Field} label="State"><select value=${query.get("state") ?? ""} onChange=${set("state")}><option value="">all</option>${["open", "closed", "down", "away", "empty", "broken policy", "over capacity"].map((one) => html`<option>${one}</option>`)}</select><//>
-    <${Field} label="Ensemble"><select value=${query.get("ensemble") ?? ""} onChange=${set("ensemble")}><option value="">all</option>${(ensembles.data?.ensembles ?? []).map((one) => html`<option value=${one.id}>${one.name}</option>`)}</select><//>
+    <${Field} label="Ensemble"><select value=${query.get("ensemble") ?? ""} onFocus=${() => again(round + 1)} onChange=${set("ensemble")}><option value="">all</option>${(ensembles.data?.ensembles ?? []).map((one) => html`<option value=${one.id}>${one.name}</option>`)}</select><//>
     <${Field} label="Trait"><input value=${query.get("trait") ?? ""} placeholder="HW_CPU_X86_AVX2" onChange=${set("trait")} /><//>
     <${Field} label="Shown as"><select value=${query.get("as") ?? "map"} onChange=${(event) => ask({as: event.target.value === "map" ? null : event.target.value})}><option value="map">map</option><option value="table">table</option></select><//>
   </form>`;
@@ -121,7 +123,7 @@ function Screen({route}) {
   const open = (host) => ask({host: map.names[host]}, {replace: false});
   return html`<${Filters} query=${query} map=${map} />
     ${read.error && !map ? html`<p><button type="button" onClick=${() => go("/fleet")}>Without filters</button></p>` : null}
-    <${State} of=${read}>${shown ? html`
+    <${State} of=${read} empty=${map && !map.names.length ? "There are no hosts yet: they are there as soon as nova-compute or moorage-agent reports them." : null}>${shown ? html`
       <p class="legend"><span>${count(matching, "host")}${matching === map.names.length ? "" : ` of ${map.names.length}`} at ${query.get("at") ? html`<${When} at=${query.get("at")} />` : "this moment"}${fits ? html`: <strong>${fits.reduce((sum, one) => sum + one, 0)} of ${query.get("flavor")} fit</strong>, to stay without end` : ""}</span>
         <span><${Ramp} /> ${fits ? "fits few – many" : "empty – full"}</span><span>✕ closed</span><span>▨ down or away</span><span>▢ over capacity</span><span>◥ broken policy</span>
         ${query.get("find") ? html`<button type="button" onClick=${() => ask({find: null})}>names with “${query.get("find")}” ✕</button>` : null}</p>
