@@ -1,6 +1,6 @@
 // Small parts of screens: tables, chips, notices, dialogs.
 
-import {html, useEffect, useLayoutEffect, useRef, useState} from "./page.js";
+import {html, useLayoutEffect, useRef, useState} from "./page.js";
 
 /** A number with what it counts. */
 export const count = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
@@ -52,14 +52,24 @@ function compare(a, b) {
 /** That a list goes on beyond what was read, as its links say. */
 export const Beyond = ({links, number, hint = "Filter to see others."}) => (links?.length ? html`<p class="soft">There are more than the ${number} that are shown. ${hint}</p>` : null);
 
+/** Who came by the keyboard goes on where they were, once a part that has taken it is gone. */
+function useReturn(own, enter) {
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    const {current} = own;
+    enter(current);
+    return () => {
+      current.close?.();
+      // It is in the page still, and what has the keyboard in it is about to go.
+      if (before?.isConnected) queueMicrotask(() => before.focus());
+    };
+  }, []);
+}
+
 /** A dialog that takes the keyboard until it is closed. */
 export function Dialog({title, onClose, children, actions}) {
   const own = useRef(null);
-  useEffect(() => {
-    const {current} = own;
-    if (!current.open) current.showModal();
-    return () => current.close();
-  }, []);
+  useReturn(own, (dialog) => dialog.showModal());
   return html`<dialog ref=${own} aria-labelledby="dialog-title" onClose=${onClose} onCancel=${onClose}>
     <h2 id="dialog-title">${title}</h2>${children}
     <p class="actions">${actions}<button type="button" onClick=${onClose}>Close</button></p></dialog>`;
@@ -68,12 +78,7 @@ export function Dialog({title, onClose, children, actions}) {
 /** A part at the side of a screen. */
 export function Drawer({title, onClose, children}) {
   const own = useRef(null);
-  useLayoutEffect(() => {
-    // Who came by the keyboard goes on where they were.
-    const before = document.activeElement;
-    own.current.focus();
-    return () => before?.isConnected && before.focus();
-  }, []);
+  useReturn(own, (drawer) => drawer.focus());
   return html`<aside class="drawer" tabindex="-1" ref=${own} aria-label=${title} onKeyDown=${(event) => event.key === "Escape" && onClose()}>
     <header><h2>${title}</h2><button type="button" aria-label="Close" onClick=${onClose}>✕</button></header>${children}</aside>`;
 }
