@@ -14,16 +14,20 @@ SIZES = {"desk": (1280, 900), "phone": (390, 800)}
 
 @pytest.fixture(scope="module")
 def home(state: Path) -> Sim:
-    """With something on every screen."""
-    made = simulation(state, "axe")
-    for name in ("shop", "refused"):
-        file = state / f"{name}.yaml"
-        file.write_text(SHOP.format(name=name), encoding="utf-8")
+    return filled(state, "axe")
+
+
+def filled(state: Path, name: str) -> Sim:
+    """A simulation with something on every screen."""
+    made = simulation(state, name)
+    for shop in ("shop", "refused"):
+        file = state / f"{shop}.yaml"
+        file.write_text(SHOP.format(name=shop), encoding="utf-8")
         made.cli("ensemble", "create", "-f", str(file), "--hold", "4h")
     made.cli("host", "close", "h1", "--reason", "test")
     period = ("--start", "2026-11-22T00:00Z", "--end", "2026-11-23T00:00Z")
-    for name, flavor, more in (("batch", "m1.small", ()), ("big", "m1.2xlarge", ("--wait",))):
-        words = ("--flavor", flavor, "--count", "9", "--name", name, *period, *more)
+    for lease, flavor, more in (("batch", "m1.small", ()), ("big", "m1.2xlarge", ("--wait",))):
+        words = ("--flavor", flavor, "--count", "9", "--name", lease, *period, *more)
         made.cli("lease", "create", *words)
     made.cli("capacity", "window", "create", "--host", "h2", "--down", "2026-11-24T00:00Z/24h")
     return made

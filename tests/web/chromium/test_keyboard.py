@@ -1,13 +1,12 @@
 """Every screen by the keyboard alone, and at twice its size."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.web.chromium.conftest import Sim, Tab
-from tests.web.chromium.test_accessibility import home, paths
-
-__all__ = ["home"]
+from tests.web.chromium.test_accessibility import filled, paths
 
 pytestmark = pytest.mark.process
 MARKED = """() => {
@@ -35,6 +34,11 @@ FOCUSED = """() => {
   };
 }"""
 """What has the keyboard: its mark, whether that is seen, and whether it is in the window."""
+
+
+@pytest.fixture(scope="module")
+def home(state: Path) -> Sim:
+    return filled(state, "keyboard")
 
 
 def walk(tab: Tab, number: int) -> tuple[set[int], list[str]]:
