@@ -51,7 +51,7 @@ function Filters({query, map}) {
   // Read when somebody is about to choose one, not with every event: many look at the map.
   const [round, again] = useState(0);
   const ensembles = useData("/ensembles?all_projects=true&limit=200", {live: false, round});
-  const levels = map ? map.trees[map.tree] : [];
+  const levels = map?.trees[map.tree] ?? [];
   const set = (name) => (event) => ask({[name]: event.target.value || null});
   return html`<form class="row" onSubmit=${(event) => event.preventDefault()}>
     <${Field} label="Class"><select value=${query.get("class") ?? map?.class ?? ""} onChange=${set("class")}>${(map?.classes ?? []).map((one) => html`<option>${one}</option>`)}</select><//>
