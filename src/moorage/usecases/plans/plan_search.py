@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from moorage.domain import deadline
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.errors import Busy
 from moorage.domain.providers import SHARING_TRAIT
@@ -46,6 +47,8 @@ ADMITTING: Final = 1_000
 """The same, of hosts on which members of a new ensemble could be."""
 REBALANCED: Final = 400
 """Hosts whose servers a plan to rebalance may move: those with the fewest."""
+SECONDS: Final = 5.0
+"""The time of one search; what was found by then is taken."""
 _ROUNDS: Final = 5
 """Searches for one plan, if what is found does not pass the check."""
 _SEARCHED: Final = frozenset({"no-room", "policy", "undecided"})
@@ -192,7 +195,9 @@ class MoveSearch:
         barred: dict[str, frozenset[int]] = {}
         for _ in range(_ROUNDS):
             stated = state_moves(snapshot, exclusive, servers, newcomers, goal, barred)
-            found = _as_found(stated, solve(stated))
+            with deadline.anew(), deadline.within(self.env.stopwatch, SECONDS):
+                answer = solve(stated)
+            found = _as_found(stated, answer)
             moving = self._moving(found)
             if moving:
                 servers = [
