@@ -34,7 +34,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install chromium mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-fairness bench-web format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web pictures changelog wheel clean
+.PHONY: help install chromium mariadb compiled style keystone minicloud minicloud-test minicloud-stop nova-functional drop-in-test demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint bench-public bench-survivability bench-fairness bench-web format types imports unit soak crash schedules mutants ways fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock lock-web pictures changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -198,6 +198,9 @@ bench-web: install chromium  ## the web page: what it asks of the service, and i
 
 bench-joint: install  ## joint decisions at the size of a cloud, an hour (ARGS="--cells 100x10000 --families mixed --instances 3": a minute)
 	$(BIN)/python -m benchmarks.joint $(or $(ARGS),--write)
+
+bench-survivability: install  ## what a fleet of 10,000 hosts survives, half a minute (ARGS="--hosts 2000 --ensembles 200")
+	$(BIN)/python -m benchmarks.survivability $(or $(ARGS),--write)
 
 bench-public: install  ## public traces in .cache/public, beside one-at-a-time peers, a quarter of an hour (ARGS="--part 8": a minute, "--data gpu-v2025 --loads 90", "--generated 1")
 	$(BIN)/python -m benchmarks.public $(or $(ARGS),--write)

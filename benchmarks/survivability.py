@@ -3,6 +3,7 @@
     python -m benchmarks.survivability                    # half a minute, most of it to fill
     python -m benchmarks.survivability --ensembles 200 --hosts 2000
     python -m benchmarks.survivability --profile
+    python -m benchmarks.survivability --write             # record it in ranges.toml
 
 Of ten ensembles four are spread over racks, with a policy that enough are left after any loss of
 one; three are in two racks and need 12 of their 20 members; three are in one rack, with a policy
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.compliance import IN_A_RACK, topology, uuid_of
+from benchmarks.ranges import record
 
 from moorage.domain.changes import Changeset, PutEnsemble, PutTopology, ReplaceAllocations
 from moorage.domain.consumers import Consumer
@@ -58,6 +60,10 @@ SPREAD: Final = (
 TWO: Final = ({"name": "apart", "type": "anti-affinity", "members": ["app"]},)
 NEAR: Final = ({"name": "near", "type": "affinity", "members": ["app"], "level": "rack"},)
 
+RECORDED: Final = (
+    "milliseconds of processor time, 10,000 hosts with 1,000 ensembles of 20;"
+    " benchmarks/survivability.py"
+)
 KINDS: Final = (*[(MEMBERS, SPREAD, 15)] * 4, *[(2, TWO, 12)] * 3, *[(1, NEAR, 10)] * 3)
 """Racks of an ensemble, its policies and how many of its members must be up."""
 
@@ -126,17 +132,17 @@ def environment(store: Ledger) -> UseCaseEnvironment:
 
 
 def report(env: UseCaseEnvironment, query: SurvivabilityQuery) -> float:
-    """Print what a query finds, and how long it takes; the seconds."""
-    began = time.perf_counter()
+    """Print what a query finds, and how long it takes; the milliseconds of processor time."""
+    began, busy = time.perf_counter(), time.process_time()
     found = fleet_survivability(env, OPERATOR, query)
-    took = time.perf_counter() - began
+    took, busy = time.perf_counter() - began, time.process_time() - busy
     lost = [one for loss in found.losses for one in loss.without_quorum]
     verdicts = {one.value: sum(each.again is one for each in lost) for one in Verdict}
     print(
         f"lose {found.lose} {found.level}: {took:6.2f} s; {found.considered} losses, {found.fatal}"
         f" fatal, {len(lost)} ensembles without quorum in {len(found.losses)} of them: {verdicts}"
     )
-    return took
+    return busy * 1000
 
 
 def main() -> None:
@@ -147,6 +153,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--ensembles", type=int, default=1_000)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--write", action="store_true", help="record it in ranges.toml")
     parser.add_argument("--database", metavar="FILE", help="keep it there, or use it")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -166,9 +173,13 @@ def main() -> None:
             pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
             return
         report(env, SurvivabilityQuery("rack", time_limit=long))
-        report(env, SurvivabilityQuery("rack", time_limit=long))
-        report(env, SurvivabilityQuery("host", time_limit=long))
-        report(env, SurvivabilityQuery("rack", lose=2, time_limit=long))
+        found = {
+            "racks": report(env, SurvivabilityQuery("rack", time_limit=long)),
+            "hosts": report(env, SurvivabilityQuery("host", time_limit=long)),
+            "two-racks": report(env, SurvivabilityQuery("rack", lose=2, time_limit=long)),
+        }
+        if args.write:
+            record("survivability", RECORDED, found)
 
 
 if __name__ == "__main__":
