@@ -51,12 +51,14 @@ def _may_retry_build(asked: AllocationWrite) -> bool:
 
 
 def _in_kept_fleet(asked: AllocationWrite, snapshot: Snapshot) -> bool:
-    """Whether there are exclusive ensembles, or places that plans hold for servers.
+    """Whether there are exclusive ensembles, or a plan holds a place for a server that is written.
 
     The commit relies on what this process knows.
     """
     known = asked.store.exclusive_ensembles(snapshot)
-    return bool(known.ensembles or known.targets)
+    if known.ensembles or not known.targets:
+        return bool(known.ensembles)
+    return any(one.consumer.uuid in known.targets for one in asked.writes)
 
 
 def _judge_kept(asked: AllocationWrite, changeset: Changeset) -> Changeset:

@@ -82,9 +82,9 @@ def _among_closed_hosts(search: CandidateSearch) -> bool:
 
 
 def _in_kept_fleet(search: CandidateSearch) -> bool:
-    """Whether there are exclusive ensembles, or places that plans hold for servers."""
+    """Whether there are exclusive ensembles, or a plan holds a place for the named server."""
     known = search.asked.store.exclusive_ensembles(search.snapshot)
-    return bool(known.ensembles or known.targets)
+    return bool(known.ensembles) or search.asked.named in known.targets
 
 
 def _on_kept_fleet(search: CandidateSearch) -> CandidateSearch:
