@@ -25,6 +25,7 @@ from moorage.usecases.plans.move_problem import MOVE_COST
 from moorage.usecases.plans.move_units import Newcomer, PlacedServer
 from moorage.usecases.plans.plan_search import MoveSearch
 from moorage.usecases.plans.room_moves import LEAST_GAIN
+from moorage.usecases.plans.unit_hosts import ZONE
 from moorage.usecases.ports import Caller
 from moorage.usecases.shared.access import own_ensemble, require_operator
 
@@ -251,6 +252,8 @@ class _Planner:
     def _unmoved(self, stated: StatedMoves, stuck: Stuck) -> Unmoved:
         unit = stated.units[stuck.unit]
         why = _CODES[stuck.code]
+        if unit.ensemble is None and ZONE in stated.terrain.levels:
+            why = f"{why}; a server of no ensemble stays in its zone"
         rules = stuck.rules
         if stuck.code == StuckCode.NO_ORDER and not rules:
             every = (stated.problem.rules[one] for one in stated.problem.rules_of[stuck.unit])

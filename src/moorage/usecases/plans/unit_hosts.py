@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.ensembles import Ensemble
-from moorage.domain.topology import Level
+from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.engine.joint.host_filters import closed_to
 from moorage.usecases.decide.closed_hosts import closed_hosts, exclusive_hosts
 from moorage.usecases.plans.move_units import Newcomer, PlacedServer, member_of
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Bools: TypeAlias = NDArray[np.bool_]
 
+ZONE: Final = Level(DEFAULT_TREE, "zone")
+"""Servers that no ensemble describes stay in their domain of this level: Nova may keep them there,
+and the ledger does not know whether."""
 _NOBODY: Final = Ensemble("", "", "", "", (), ())
 """An ensemble of no project, to which every exclusive one is closed."""
 
@@ -47,7 +50,6 @@ class UnitHosts:
         uuids = {snapshot.uuids[row] for row in closed}
         for some in (*closed_hosts((), snapshot, _NOBODY, period).values(), uuids):
             self._open &= self._without(some)
-        self._zones = Level("location", "zone")
         self._by_key: dict[object, int] = {}
         self._masks: list[Bools] = []
         self._of_strangers: dict[tuple[int, str], Bools] = {}
@@ -105,7 +107,7 @@ class UnitHosts:
         if key not in self._of_strangers:
             found = np.ones(self._terrain.host_count, dtype=np.bool_)
             if zone >= 0:
-                found &= self._terrain.domains(self._zones) == zone
+                found &= self._terrain.domains(ZONE) == zone
             if self._exclusive:
                 stranger = replace(_NOBODY, project_id=unit.project_id, roles=(unit.role,))
                 found &= self._kept_out(stranger, unit.role.name)
@@ -119,10 +121,10 @@ class UnitHosts:
 
     def _zone(self, unit: PlacedServer) -> int:
         """The zone in which a server stays that no ensemble describes; -1: it may go anywhere."""
-        if self._zones not in self._terrain.levels:
+        if ZONE not in self._terrain.levels:
             return -1
         row = self._terrain.row_of.get(self._snapshot.uuids[unit.host])
-        return -1 if row is None else int(self._terrain.domains(self._zones)[row])
+        return -1 if row is None else int(self._terrain.domains(ZONE)[row])
 
     def _without(self, uuids: Collection[str]) -> Bools:
         """[H] all hosts but these."""
