@@ -50,9 +50,11 @@ class LossReplacements:
 
         What one is given the next one finds taken; those that are quickly placed come first.
         """
+        found = [Verdict.UNDECIDED] * len(lost)
+        if self._remaining() <= 0:
+            return found
         fast, snapshot = self._fast.loss(hosts), self._snapshot
         moved: dict[str, tuple[Booking, ...]] = {}
-        found = [Verdict.UNDECIDED] * len(lost)
         searched: list[int] = []
         for number, (ensemble, members) in enumerate(lost):
             if self._remaining() <= 0:
@@ -63,7 +65,7 @@ class LossReplacements:
             else:
                 found[number] = Verdict.PLACED
                 moved |= moved_bookings(snapshot, ensemble, placed)
-        if not searched:
+        if not searched or self._remaining() <= 0:
             return found
         store = self._env.store.hypothetical()
         rows = np.flatnonzero(hosts).tolist()
@@ -72,6 +74,8 @@ class LossReplacements:
         for number in searched:
             ensemble, members = lost[number]
             seconds = self._remaining()
+            if seconds <= 0:
+                break
             found[number] = place_again(
                 env, store, ensemble, members, seconds, explained=False
             ).verdict
