@@ -219,9 +219,10 @@ def waited(client: Moorage, plan_id: str, stderr: TextIO) -> Answer[Plan]:
 
 
 def applied(answer: Answer[Plan], *, waited_for: bool) -> Shown:
-    """How far an applied plan is; a failure if it was waited for and is not done."""
+    """How far an applied plan is; a failure if it was waited for and has not attained all."""
     plan = answer.value
-    status = FAILED if waited_for and plan.state != "done" else OK
+    attained = plan.state == "done" and not plan.unmoved_count
+    status = FAILED if waited_for and not attained else OK
     return Shown(answer.body, told(plan), status)
 
 

@@ -50,6 +50,8 @@ def state_of(plan: PlanSummary) -> str:
     said = [plan.state, f"{plan.done} of {counted(plan.move_count, 'move')} done"]
     if plan.failed:
         said.append(f"{plan.failed} failed")
+    if plan.unmoved_count:
+        said.append(f"{counted(plan.unmoved_count, 'server')} left where they are")
     return ", ".join(said)
 
 

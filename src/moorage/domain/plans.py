@@ -199,6 +199,15 @@ class Plan:
         return sum(one.memory_mb for one in self.moves)
 
     @property
+    def holding(self) -> tuple[Move, ...]:
+        """The moves whose targets are held: those that may still happen."""
+        if self.state in {PlanState.RUNNING, PlanState.PAUSED}:
+            return tuple(one for one in self.moves if not one.state.over)
+        if self.state is PlanState.CANCELED:
+            return tuple(one for one in self.moves if one.state is MoveState.MOVING)
+        return ()
+
+    @property
     def under_way(self) -> bool:
         """Whether Nova moves a server of it now, also after it was paused or canceled."""
         return any(one.state is MoveState.MOVING for one in self.moves)

@@ -7,6 +7,7 @@ confirmed when it waits for that.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -33,6 +34,11 @@ _REFUSALS: Final = range(400, 500)
 _SKEW: Final = MINUTE
 """By how much Nova's clock may be behind this one's, for which migrations are this move's."""
 _OVER: Final = frozenset({"completed", "confirmed", "finished", "done", "reverted"})
+_COLD: Final = "migration"
+_KINDS: Final = MappingProxyType(
+    {MoveKind.LIVE: "live-migration", MoveKind.COLD: _COLD, MoveKind.EVACUATE: "evacuation"}
+)
+"""How Nova calls these moves; a server that is stopped is moved as `_COLD` in any case."""
 _BROKEN: Final = frozenset({"error", "failed", "cancelled"})
 
 
@@ -80,13 +86,15 @@ class NovaMover:
             return MoveReport(MoveProgress.GONE, "Nova does not know the server any more")
         if status != _GOOD:
             raise MoverUnreachable(f"Nova answered {status}: {_message(answer)}")
-        server = answer["server"]
-        if server.get("status") == "VERIFY_RESIZE":
-            return self._confirmed(move)
+        server = _server(answer)
         busy = server.get("OS-EXT-STS:task_state")
         if busy is not None:
             return MoveReport(MoveProgress.RUNNING, str(busy))
         last = self._migration(move)
+        if server.get("status") == "VERIFY_RESIZE":
+            if last is not None and last.get("migration_type") == _COLD:
+                return self._confirmed(move)
+            return MoveReport(MoveProgress.FAILED, "somebody else resizes or migrates it")
         state = "" if last is None else str(last["status"])
         if state and state not in _OVER | _BROKEN:
             return MoveReport(MoveProgress.RUNNING, state)
@@ -99,12 +107,28 @@ class NovaMover:
     def _body(self, move: Move) -> dict[str, object]:
         target = self._service_host(move)
         match move.kind:
+            case MoveKind.LIVE if self._is_stopped(move):
+                return {"migrate": {"host": target}}
             case MoveKind.LIVE:
                 return {"os-migrateLive": {"host": target, "block_migration": "auto"}}
             case MoveKind.COLD:
                 return {"migrate": {"host": target}}
             case MoveKind.EVACUATE:
                 return {"evacuate": {"host": target}}
+
+    def _is_stopped(self, move: Move) -> bool:
+        """Whether the server does not run: Nova refuses to migrate it live.
+
+        Raises:
+            MoveRefused: Nova does not know it.
+            MoverUnreachable: it does not answer.
+        """
+        status, answer = self._call("GET", f"/servers/{move.server}", move)
+        if status == _GONE:
+            raise MoveRefused("Nova does not know the server any more")
+        if status != _GOOD:
+            raise MoverUnreachable(f"Nova answered {status}: {_message(answer)}")
+        return _server(answer).get("status") == "SHUTOFF"
 
     def _service_host(self, move: Move) -> str:
         """The compute service of the target, which need not be called like its hypervisor.
@@ -141,12 +165,14 @@ class NovaMover:
         status, answer = self._call("GET", path, move)
         if status != _GOOD:
             raise MoverUnreachable(f"Nova answered {status}: {_message(answer)}")
-        found = [one for one in answer["migrations"] if self._is_of(move, one)]
+        found = [one for one in answer.get("migrations", ()) if self._is_of(move, one)]
         return max(found, key=lambda one: str(one["created_at"]), default=None)
 
     def _is_of(self, move: Move, migration: Mapping[str, Any]) -> bool:
-        """Whether a migration may be this move's: it leads to the target."""
-        return migration.get("dest_node") in {None, move.target_name}
+        """Whether a migration may be this move's: by its kind, and as it leads to the target."""
+        kinds = {None, _KINDS[move.kind], *({_COLD} if move.kind is MoveKind.LIVE else ())}
+        there = migration.get("dest_node") in {None, move.target_name}
+        return there and migration.get("migration_type") in kinds
 
     def _call(
         self, method: str, path: str, move: Move, body: Mapping[str, object] | None = None
@@ -189,6 +215,14 @@ def _judged(move: Move, server: Mapping[str, Any], migration: str) -> MoveReport
     if stands != move.source_name:
         return MoveReport(MoveProgress.FAILED, f"the server is on {stands} by now")
     return MoveReport(MoveProgress.IDLE)
+
+
+def _server(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The server in an answer. Raises MoverUnreachable: there is none."""
+    found = answer.get("server")
+    if not isinstance(found, dict):
+        raise MoverUnreachable("Nova's answer has no server")
+    return found
 
 
 def _message(answer: Mapping[str, Any]) -> str:

@@ -117,7 +117,7 @@ _EXCLUSIVE: Final = (
 )
 _HELD_TARGETS: Final = (
     select(tables.plans.c.body)
-    .where(tables.plans.c.state.in_((PlanState.RUNNING.value, PlanState.PAUSED.value)))
+    .where(tables.plans.c.ended_at.is_(None), tables.plans.c.state != PlanState.READY.value)
     .order_by(tables.plans.c.number)
 )
 _OF_SERVER: Final = (
@@ -176,12 +176,11 @@ def keeping_out(
 
 
 def _targets(plans: Iterable[Plan]) -> Mapping[str, tuple[Move, ...]]:
-    """Server -> its moves that are not over."""
+    """Server -> its moves whose targets are held."""
     found: dict[str, list[Move]] = {}
     for one in plans:
-        for move in one.moves:
-            if not move.state.over:
-                found.setdefault(move.server, []).append(move)
+        for move in one.holding:
+            found.setdefault(move.server, []).append(move)
     return MappingProxyType({server: tuple(moves) for server, moves in found.items()})
 
 

@@ -321,9 +321,9 @@ _EARLIEST: Final = 12
 
 
 def resolve_hosts(
-    snapshot: Snapshot, names: Iterable[str], domains: Iterable[str]
+    snapshot: Snapshot, names: Iterable[str], domains: Iterable[str], *, path: str = "window"
 ) -> tuple[str, ...]:
-    """UUIDs of the named hosts, ascending.
+    """UUIDs of the named hosts, ascending; `path` is what names them, for errors.
 
     Raises:
         NotFound, UnknownName: no such host or domain.
@@ -337,13 +337,13 @@ def resolve_hosts(
             raise NotFound("host", name)
         found.add(uuid)
     for name in domains:
-        rows = hosts_of_domain(snapshot, name, path="window.domains")
+        rows = hosts_of_domain(snapshot, name, path=f"{path}.domains")
         found |= {snapshot.uuids[row] for row in rows}
     if not found:
-        raise InvalidDescription("say which hosts: hosts or domains", path="window.hosts")
+        raise InvalidDescription("say which hosts: hosts or domains", path=f"{path}.hosts")
     if len(found) > MOST_HOSTS:
         raise InvalidDescription(
-            f"that is {len(found)} hosts; a window has at most {MOST_HOSTS}", path="window.hosts"
+            f"that is {len(found)} hosts; a {path} has at most {MOST_HOSTS}", path=f"{path}.hosts"
         )
     return tuple(sorted(found))
 

@@ -71,8 +71,9 @@ def apply_plan(
                 "nothing moves servers here: set move_servers, or run the commands of"
                 f" `moorage plan show {id_} -f commands`"
             )
-        _refuse_moved_elsewhere(env, plan)
+        # In this order: what another plan holds after the snapshot makes the commit conflict.
         snapshot = env.store.snapshot()
+        refuse_moved_elsewhere(env, plan)
         after = settled(applied(plan, snapshot.taken_at), snapshot.taken_at)
         holds = tuple(held(snapshot, after)) if after.state is PlanState.RUNNING else ()
         return committed(env, plan, after, holds, exclusive_revision=snapshot.exclusive_revision)
@@ -162,7 +163,10 @@ def committed(
     Raises:
         ConcurrentUpdate: somebody else has changed it, or has taken room that it would hold.
     """
-    put = PutPlan(after, before.generation, targets=_targets(before) != _targets(after))
+    held_before, held_after = _targets(before), _targets(after)
+    # One less is no news: its hold is gone, and whoever still knows of it finds nothing.
+    news = not held_after <= held_before or bool(held_before and not held_after)
+    put = PutPlan(after, before.generation, targets=news)
     try:
         env.store.commit(Changeset((put, *more), exclusive_revision=exclusive_revision))
     except CapacityExceeded as overtaken:
@@ -172,9 +176,7 @@ def committed(
 
 def _targets(plan: Plan) -> frozenset[str]:
     """Ids of the moves whose targets are held while a plan is in its state."""
-    if plan.state not in {PlanState.RUNNING, PlanState.PAUSED}:
-        return frozenset()
-    return frozenset(one.id for one in plan.moves)
+    return frozenset(one.id for one in plan.holding)
 
 
 def _expected(env: UseCaseEnvironment, id_: str, generation: int | None) -> Plan:
@@ -189,7 +191,7 @@ def _refuse_over(plan: Plan, verb: str) -> None:
         raise WrongState(f"plan {plan.id} is {plan.state} and cannot be {verb}")
 
 
-def _refuse_moved_elsewhere(env: UseCaseEnvironment, plan: Plan) -> None:
+def refuse_moved_elsewhere(env: UseCaseEnvironment, plan: Plan) -> None:
     """Refuse to apply a plan of whose servers another applied one moves some.
 
     Raises:

@@ -130,7 +130,7 @@ class _Planner:
     def emptied(self) -> Plan:
         """Hosts become empty."""
         snapshot, request = self.snapshot, self.request
-        uuids = resolve_hosts(snapshot, request.hosts, request.domains)
+        uuids = resolve_hosts(snapshot, request.hosts, request.domains, path="plan")
         rows = [snapshot.row_of[uuid] for uuid in uuids]
         self._check_states(rows)
         found = MoveSearch(self.env, snapshot).emptied(rows)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset, PutPlan
 from moorage.domain.ensembles import OnViolation
-from moorage.domain.errors import Busy, InvalidDescription, MoorageError
+from moorage.domain.errors import MoorageError
 from moorage.domain.host_states import ClosingReason
-from moorage.domain.period import HOUR
+from moorage.domain.period import FOREVER, HOUR
 from moorage.domain.plan_requests import PlanRequest
 from moorage.domain.plans import PlanKind, PlanState
 from moorage.engine.state.host_states import closings, host_states
@@ -40,6 +40,8 @@ FAILED: Final = frozenset({ClosingReason.SERVICE_DOWN, ClosingReason.FORCED_DOWN
 """Why hosts are down whose servers are evacuated without being asked for."""
 UNASKED: Final = "unasked"
 """The attribute of plans that nobody requested; its value says why they were made."""
+PAUSE: Final = 30.0
+"""Seconds until plans are made again after one could not be."""
 _READ: Final = 1_000
 """Violations, and plans, that are read at once."""
 
@@ -54,6 +56,8 @@ class PlanWatch:
     """What becomes of violations of policies that do not say it."""
     _known: set[str] = field(default_factory=set)
     """Ids of violations that need no plan, or have one."""
+    _not_before: float = 0.0
+    """When plans are made again after one could not be, by the stopwatch."""
 
     def run_round(self) -> bool:
         """Make the plans that are missing now; whether any was made.
@@ -61,6 +65,9 @@ class PlanWatch:
         Raises:
             MoorageError: the ledger is out of reach.
         """
+        self._apply_waiting()
+        if self.env.stopwatch() < self._not_before:
+            return False
         made = self._repairs()
         if PlanKind.EVACUATE in self.settings.kinds:
             made |= self._evacuation()
@@ -73,7 +80,7 @@ class PlanWatch:
         wanted = ViolationFilter(required=True, open=True)
         found = records.page(wanted, Page(limit=_READ))
         fresh = [one for one in found if one.id not in self._known]
-        self._known = {one.id for one in found}
+        self._known &= {one.id for one in found}
         if not fresh:
             return False
         ids = sorted({one.ensemble_id for one in fresh})
@@ -82,19 +89,21 @@ class PlanWatch:
         made = False
         for ensemble_id, violations in _by_ensemble(fresh).items():
             ensemble = ensembles.get(ensemble_id)
+            known = {one.id for one in violations}
             if ensemble is None or not self._asks(ensemble, violations):
+                self._known |= known
                 continue
             since = max(one.since for one in violations)
             if any(
                 plan.ensemble_id == ensemble_id and (not plan.state.over or plan.created_at > since)
                 for plan in plans
             ):
+                self._known |= known
                 continue
             request = PlanRequest(PlanKind.REPAIR, ensemble=ensemble_id)
             if self._made(request, f"{violations[0].key} is broken"):
                 made = True
-            else:
-                self._known -= {one.id for one in violations}  # tried again in the next round
+                self._known |= known
         return made
 
     def _asks(self, ensemble: Ensemble, violations: Iterable[Violation]) -> bool:
@@ -119,7 +128,8 @@ class PlanWatch:
             host: plan
             for plan in self._plans(PlanKind.EVACUATE)
             for host in plan.hosts
-            if not plan.state.over or plan.created_at >= down.get(host, plan.created_at + 1)
+            if plan.state in {PlanState.RUNNING, PlanState.PAUSED}
+            or (UNASKED in plan.attributes and plan.created_at >= down.get(host, FOREVER))
         }
         hosts = tuple(sorted(down.keys() - planned.keys()))
         if not hosts:
@@ -142,26 +152,38 @@ class PlanWatch:
 
     # --- both -------------------------------------------------------------------------------
 
-    def _plans(self, kind: PlanKind) -> Sequence[Plan]:
-        return self.env.store.plans.page(Page(limit=_READ), kind=kind)
+    def _plans(self, kind: PlanKind, state: PlanState | None = None) -> Sequence[Plan]:
+        return self.env.store.plans.page(Page(limit=_READ), kind=kind, state=state)
 
     def _made(self, request: PlanRequest, why: str) -> bool:
         """Make, store and, if the settings say so, apply a plan. False: not now."""
         env = self.env
         try:
             plan = make_plan(env, ITSELF, request, RequestIdentity(env.ids.uuid()))
-        except (Busy, InvalidDescription) as error:
+            plan = replace(plan, attributes={**plan.attributes, UNASKED: why})
+            env.store.commit(Changeset((PutPlan(plan, None),)))
+        except MoorageError as error:
             _log.warning("no plan to %s was made: %s", request.kind, error)
+            self._not_before = env.stopwatch() + PAUSE
             return False
-        attributes = {**plan.attributes, UNASKED: why}
-        plan = replace(plan, attributes=attributes)
-        env.store.commit(Changeset((PutPlan(plan, None),)))
-        if plan.moves and request.kind in self.settings.kinds and self._may_apply():
+        self._apply_waiting()
+        return True
+
+    def _apply_waiting(self) -> None:
+        """Apply plans that nobody requested, the oldest first, as many as this hour may have."""
+        waiting = [
+            plan
+            for kind in self.settings.kinds
+            for plan in self._plans(kind, PlanState.READY)
+            if plan.moves and UNASKED in plan.attributes
+        ]
+        for plan in sorted(waiting, key=lambda one: (one.created_at, one.id)):
+            if not self._may_apply():
+                return
             try:
-                apply_plan(env, ITSELF, plan.id)
+                apply_plan(self.env, ITSELF, plan.id)
             except MoorageError as error:
                 _log.warning("plan %s is made and not applied: %s", plan.id, error)
-        return True
 
     def _may_apply(self) -> bool:
         """Whether another plan may be applied in this hour."""
@@ -170,7 +192,7 @@ class PlanWatch:
             plan
             for kind in self.settings.kinds
             for plan in self._plans(kind)
-            if plan.created_at > since
+            if max(plan.created_at, plan.changed_at) > since
             and UNASKED in plan.attributes
             and plan.state is not PlanState.READY
         ]

@@ -25,12 +25,14 @@ from moorage.domain.plan_progress import (
     returned,
     settled,
 )
-from moorage.domain.plans import MoveState, PlanState
+from moorage.domain.plans import MoveKind, MoveState, PlanState
+from moorage.domain.resources import total
 from moorage.engine.state.host_states import host_states
+from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ledger.member_moves import refused_move
 from moorage.usecases.ledger.plan_targets import freed, held, host_of, is_held
 from moorage.usecases.plan_ports import MoveRefused, MoverUnreachable
-from moorage.usecases.plans.lifecycle import committed
+from moorage.usecases.plans.lifecycle import committed, refuse_moved_elsewhere
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
@@ -86,6 +88,9 @@ class PlanWorker:
                 after = advance_plan(self.env, self.mover, plan.id, self.replan)
             except (ConcurrentUpdate, NotFound):
                 continue  # somebody else was quicker
+            except Exception:  # one plan's fault keeps no other plan waiting
+                _log.exception("plan %s cannot go on", plan.id)
+                continue
             done |= after.generation != plan.generation
             for before, now in zip(plan.moves, after.moves, strict=False):
                 if now.state.over and not before.state.over:
@@ -148,7 +153,9 @@ def _with_reports(env: UseCaseEnvironment, mover: ServerMover, plan: Plan) -> Pl
         late = now >= (move.began_at or 0) + mover.patience
         if after is before and report.progress is MoveProgress.IDLE and late:
             after = returned(before, number, now)
-    return plan if after is plan else committed(env, plan, after)
+    if after is plan:
+        return plan
+    return committed(env, plan, after, (freed(after),) if after.state.over else ())
 
 
 def _renewed(env: UseCaseEnvironment, plan: Plan) -> Plan:
@@ -173,7 +180,10 @@ def _started(
     for number in numbers:
         move = plan.moves[number]
         stands = host_of(snapshot, move.server)
-        if stands == move.source:
+        if stands == move.source and _runs_again(snapshot, move):
+            why = f"{move.source_name} runs again"
+            after = ended(after, number, MoveState.SKIPPED, now, why)
+        elif stands == move.source:
             obstacle = _obstacle(env, snapshot, move)
             if obstacle is not None:
                 break
@@ -212,10 +222,26 @@ def _obstacle(env: UseCaseEnvironment, snapshot: Snapshot, move: Move) -> str | 
         return f"{move.target_name} is gone"
     if host_states(snapshot).state(row) is not HostState.OPEN:
         return f"{move.target_name} is not open any more"
+    if _state(snapshot, move.source) is HostState.DOWN and move.kind is not MoveKind.EVACUATE:
+        return f"{move.source_name} is down: its servers can be evacuated only"
+    taken = total(one.amounts for one in bookings_of(snapshot, move.server))
+    if dict(taken) != dict(total(move.allocations.values())):
+        return f"server {move.server} has other resources than when the plan was made"
     if not is_held(snapshot, move):
         return f"{move.target_name} has no room any more for server {move.server}"
     reason = refused_move(env, ITSELF, move.target, move.server, planned=True)
     return None if reason is None else f"server {move.server}: {reason}"
+
+
+def _runs_again(snapshot: Snapshot, move: Move) -> bool:
+    """Whether an evacuation is needless: its host is not down any more."""
+    down = _state(snapshot, move.source) is HostState.DOWN
+    return move.kind is MoveKind.EVACUATE and not down
+
+
+def _state(snapshot: Snapshot, host: str) -> HostState:
+    row = snapshot.row_of.get(host)
+    return HostState.DOWN if row is None else host_states(snapshot).state(row)
 
 
 def _otherwise(env: UseCaseEnvironment, plan: Plan, why: str, replan: Replans) -> Plan:
@@ -229,8 +255,10 @@ def _otherwise(env: UseCaseEnvironment, plan: Plan, why: str, replan: Replans) -
     if times < MOST_REPLANS:
         try:
             fresh = replan(env, plan)
+            if fresh is not None:
+                refuse_moved_elsewhere(env, fresh)
         except MoorageError as error:
-            why = f"{why}, and no other plan was found: {error.message}"
+            fresh, why = None, f"{why}, and no other plan was found: {error.message}"
     if fresh is None:
         return committed(env, plan, paused(plan, now, why))
     plan = committed(env, plan, replanned(plan, fresh, now, why))

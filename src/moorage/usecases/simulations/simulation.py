@@ -24,6 +24,7 @@ from moorage.domain.errors import (
     Undecided,
 )
 from moorage.domain.explain import Explanation
+from moorage.domain.host_states import HostState
 from moorage.domain.period import SECOND, format_instant
 from moorage.domain.simulations import (
     MOST_ADDED,
@@ -383,12 +384,12 @@ def _losses(
 
 
 def roles_left(snapshot: Snapshot, ensemble: Ensemble) -> tuple[RoleLeft, ...]:
-    """What of each role is in service, of those that have placed members."""
-    in_service = host_states(snapshot).in_service
+    """What of each role runs, of those that have placed members: on closed hosts it does."""
+    states = host_states(snapshot)
     placed, left = Counter[str](), Counter[str]()
     for name, place in locate_members(snapshot, ensemble).places.items():
         placed[name.role] += 1
-        left[name.role] += bool(in_service[snapshot.row_of[place.host]])
+        left[name.role] += states.state(snapshot.row_of[place.host]) is not HostState.DOWN
     return tuple(
         RoleLeft(one.name, placed[one.name], left[one.name], max(1, one.min_available))
         for one in ensemble.roles
