@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+_SMALL = 2.0
+"""Ratios are smaller; one digit would say little of them."""
 RANGES = Path(__file__).parent / "ranges.toml"
 
 
@@ -17,6 +19,9 @@ def record(section: str, says: str, found: dict[str, float]) -> None:
         if not inside:
             kept.append(line)
     lines = [f"[{section}]", f"# {says}"]
-    lines += [f'"{name}" = {value:.1f}' for name, value in sorted(found.items())]
+    lines += [
+        f'"{name}" = {value:.{3 if value < _SMALL else 1}f}'
+        for name, value in sorted(found.items())
+    ]
     body = "\n".join([*kept, "", *lines]).strip()
     RANGES.write_text(body + "\n", encoding="utf-8")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from moorage.engine.moves.problem import MoveProblem, NoPlan
 
-LIMIT: Final = 10.0
+LIMIT: Final = 20.0
 """Seconds that a plan may take."""
 
 

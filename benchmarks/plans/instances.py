@@ -22,7 +22,7 @@ FLAVORS: Final = ((1, 4, 20), (2, 8, 40), (2, 16, 40), (4, 8, 80), (4, 16, 80), 
 LARGE: Final = (16, 64, 200)
 LARGES: Final = (LARGE, (12, 48, 100), (8, 64, 100))
 TIGHT: Final = ((10, 40, 100), (12, 32, 100), (14, 56, 100))
-TIGHT_LARGE: Final = ((20, 64, 100), (24, 64, 100), (28, 96, 100))
+TIGHT_LARGE: Final = ((40, 120, 100), (48, 128, 100))
 RACK: Final = 40
 """Hosts of a rack."""
 
@@ -120,10 +120,9 @@ def drain(seed: int, *, hosts: int, leave: int, units: int, full: float = 0.8) -
                 DomainRule(f"apart{number}", "apart", apart, rows, fleet.racks, meanwhile=0)
             )
         elif number % 3 == 1:
-            others = [
-                fleet.add(fleet.dice.randrange(leave, hosts), FLAVORS[0], movable=False)
-                for _ in range(10)
-            ]
+            # Of each rack at most one, so that they break nothing.
+            racks = fleet.dice.sample(range(-(-leave // RACK), hosts // RACK), 10)
+            others = [fleet.add(rack * RACK, FLAVORS[0], movable=False) for rack in racks]
             units_of = (*some, *others)
             fleet.rules.append(
                 DomainRule(f"skew{number}", "skew", units_of, fleet.racks, fleet.racks, bound=2)

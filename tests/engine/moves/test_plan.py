@@ -183,3 +183,20 @@ def test_the_search_ends_with_the_deadline() -> None:
     assert isinstance(found, NoPlan)
     assert not found.proved
     assert found.stuck
+
+
+def test_more_units_than_fit_anywhere_are_proved_not_to_fit(only_heuristics: None) -> None:
+    found = refused(problem([0, 2, 3], [(0, 2)] * 3, leave=[0]))
+    assert found.proved
+    assert len(found.stuck) == 1
+    assert found.partial is not None
+    assert len(found.partial.steps) == 2
+
+
+def test_units_beside_one_that_can_go_nowhere_have_their_reasons(only_heuristics: None) -> None:
+    found = refused(problem([0, 2], [(0, 5), (0, 2), (0, 1)], leave=[0]))
+    assert found.proved
+    assert found.stuck[0] == Stuck(0, StuckCode.NO_ROOM)
+    assert {stuck.unit for stuck in found.stuck} | {
+        step.unit for step in (found.partial.steps if found.partial else ())
+    } == {0, 1, 2}

@@ -239,6 +239,27 @@ def impossible(problem: MoveProblem) -> tuple[Stuck, ...]:
     return tuple(found)
 
 
+def overfull(problem: MoveProblem) -> bool:
+    """Whether it is proved by counting that not all units have room together."""
+    rows = np.flatnonzero(~problem.leave)
+    arrivals = [*problem.leaving, *problem.newcomers]
+    if not arrivals:
+        return False
+    most = most_room(problem)[rows]
+    for count, amounts in _selections(problem.amounts[arrivals]):
+        used = amounts > 0
+        if used.any():
+            each = np.maximum(most[:, used], 0) // amounts[used]
+            if each.min(axis=1).sum() < count:
+                return True
+    # What was there at the start may stay, even where it exceeds the room.
+    movers = np.flatnonzero(problem.movable & (problem.start >= 0))
+    stay = np.zeros_like(problem.free)
+    np.add.at(stay, problem.start[movers], problem.amounts[movers])
+    wanted = stay[rows].sum(axis=0) + problem.amounts[arrivals].sum(axis=0)
+    return bool((np.maximum(most, stay[rows]).sum(axis=0) < wanted).any())
+
+
 def most_room(problem: MoveProblem) -> Ints:
     """[H, K] room of each host if all units that can move were elsewhere."""
     found = problem.free.astype(np.int64, copy=True)

@@ -42,6 +42,8 @@ class Chains:
         """[U] how large each unit is."""
         self.mobile: Bools = self.problem.movable | (self.problem.start < 0)
         """[U] units that may leave a host."""
+        self.sets: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+        """Host, classes and what is lacking -> the host's version, and who leaves."""
         self.left = 0
         """Exchanges that may still be tried for the present unit."""
 
@@ -130,13 +132,24 @@ class Chains:
         found: list[tuple[int, float, int, tuple[int, ...]]] = []
         for position in order[:_MOST_HOSTS].tolist():
             host = int(rows[position])
-            units = [one for one in sorted(self.state.there.get(host, ())) if self.mobile[one]]
-            chosen = self._enough(np.array(units, dtype=np.int64), lack[position], used)
+            chosen = self._known_set(host, lack[position], used)
             if chosen:
                 price = int(self._prices(np.array(chosen)).sum())
                 found.append((price, self.dice.random(), host, chosen))
         for _, _, host, chosen in sorted(found)[:_MOST_OPTIONS]:
             yield chosen, host
+
+    def _known_set(self, host: int, lack: Ints, used: Ints) -> tuple[int, ...]:
+        """See `_enough`; remembered until something changes on the host."""
+        key = (host, *used.tolist(), *lack.tolist())
+        version = self.state.versions.get(host, 0)
+        known = self.sets.get(key)
+        if known is not None and known[0] == version:
+            return known[1]
+        units = [one for one in sorted(self.state.there.get(host, ())) if self.mobile[one]]
+        chosen = self._enough(np.array(units, dtype=np.int64), lack, used)
+        self.sets[key] = (version, chosen)
+        return chosen
 
     def _enough(self, units: Ints, lack: Ints, used: Ints) -> tuple[int, ...]:
         """A cheap set of more than one of these units that makes so much room; or none."""

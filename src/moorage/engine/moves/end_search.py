@@ -27,6 +27,12 @@ ROUNDS: Final = 400
 """Times that some units are placed anew, at most."""
 _IDLE: Final = 120
 """Rounds without any gain after which the search ends."""
+_MOST_RETRIED: Final = 8
+"""Units without a place that are tried in one round."""
+_MOST_FAILED: Final = 16
+"""Kinds of units for which no room was made, after which it is tried for no other."""
+_MOST_UNPLACED: Final = 50
+"""Units without a place up to which rounds are worth their time."""
 _MOST_ANEW: Final = 5
 """Units that are taken away in one round."""
 
@@ -66,6 +72,8 @@ class _EndSearch:
         self.unplaced: list[int] = []
         self.broken: dict[int, int] = {}
         """Rule -> by how much it is violated beyond its limit, if it is."""
+        self.failed: set[tuple[int, ...]] = set()
+        """Mask, amounts and rules of units for which no room was made as all stand now."""
         self.moved: set[int] = set()
         """Units that stand elsewhere than at the start, or came."""
 
@@ -89,11 +97,23 @@ class _EndSearch:
     def _place(self, units: Iterable[int]) -> list[int]:
         """Place units, and make room for those for which there is none; returns the others."""
         unplaced = self.placing.place_all(units)
-        return [
-            unit
-            for unit in self.placing.hardest_first(unplaced)
-            if not self.chains.place(unit, _DEPTH)
-        ]
+        return [unit for unit in self.placing.hardest_first(unplaced) if not self._make_room(unit)]
+
+    def _make_room(self, unit: int) -> bool:
+        """Place a unit for which others leave; not if that failed for its like just now."""
+        problem = self.problem
+        kind = (
+            int(problem.mask_of[unit]),
+            *problem.amounts[unit].tolist(),
+            *problem.rules_of[unit],
+        )
+        if kind in self.failed or len(self.failed) >= _MOST_FAILED:
+            return False
+        if self.chains.place(unit, _DEPTH):
+            self.failed.clear()
+            return True
+        self.failed.add(kind)
+        return False
 
     def _count(self, rules: Iterable[int]) -> None:
         for number in rules:
@@ -122,6 +142,8 @@ class _EndSearch:
         """Place some units anew, as long as that pays."""
         idle = 0
         score = self._score()
+        if len(self.unplaced) > _MOST_UNPLACED:
+            return
         for _ in range(rounds):
             if score <= (0, 0, bound) or idle >= _IDLE or deadline.passed():
                 return
@@ -181,19 +203,21 @@ class _EndSearch:
                 if unit in near or self.problem.start[unit] in left
             ]
         )
-        waiting = [*anew, *self.unplaced]
+        tried = self.dice.sample(self.unplaced, min(_MOST_RETRIED, len(self.unplaced)))
+        waiting = [*anew, *tried]
         if self.dice.random() < 0.5:  # noqa: PLR2004 - evenly
             waiting = self.placing.hardest_first(waiting)
         else:
             self.dice.shuffle(waiting)
         self.placing.tight = self.dice.random() < 0.7  # noqa: PLR2004 - mostly
-        self.unplaced = []
+        self.unplaced = sorted(set(self.unplaced).difference(tried))
+        self.failed.clear()
         for unit in waiting:
             best = self.placing.best(unit)
             # Room is made where that is better for its rules, too.
             if best is None or best.excess > 0:
                 mark = state.mark()
-                if self.chains.place(unit, _DEPTH):
+                if self._make_room(unit):
                     if best is None or state.excess_at(unit, state.hosts[unit]) < best.excess:
                         continue
                     state.undo(mark)
@@ -201,6 +225,7 @@ class _EndSearch:
                 self.unplaced.append(unit)
             else:
                 state.put(unit, best.host)
+                self.failed.clear()
 
     def _return(self, units: list[int]) -> None:
         """Let these stand where they stood at the start, where that is possible now."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from moorage.domain import deadline
 from moorage.engine.moves import exhaustive
-from moorage.engine.moves.bounds import impossible, lower_bound
+from moorage.engine.moves.bounds import impossible, lower_bound, overfull
 from moorage.engine.moves.end_search import Ends, find_ends
 from moorage.engine.moves.order import ordered
 from moorage.engine.moves.problem import MovePlan, NoPlan, Stuck, StuckCode
-from moorage.engine.moves.reasons import reason
+from moorage.engine.moves.reasons import Reasons
 from moorage.engine.moves.state import State
 from moorage.engine.moves.waits import with_waits
 
@@ -38,12 +38,13 @@ _PARTIAL_ROUNDS: Final = 20
 def plan_moves(problem: MoveProblem, *, seed: int = 0) -> MovePlan | NoPlan:
     """The cheapest plan that was found until the deadline; or why there is none."""
     proof = impossible(problem)
-    small = not proof and exhaustive.is_small(problem)
+    none = bool(proof) or overfull(problem)
+    small = not none and exhaustive.is_small(problem)
     exact = exhaustive.search(problem, most=_FEW_STATES) if small else exhaustive.UNDECIDED
     bound = max(lower_bound(problem), exact.bound)
     found: MovePlan | None = None
     ends: Ends | None = None
-    if not proof and not exact.complete:
+    if not none and not exact.complete:
         found, ends = _search(problem, bound, seed)
         if small and (found is None or not found.optimal):
             exact = exhaustive.search(problem, at_most=None if found is None else found.cost)
@@ -53,9 +54,12 @@ def plan_moves(problem: MoveProblem, *, seed: int = 0) -> MovePlan | NoPlan:
     if found is not None:
         return replace(found, lower_bound=min(bound, found.cost))
     ends = ends or find_ends(problem, bound=bound, seed=seed, rounds=_PARTIAL_ROUNDS)
-    if proof:
-        return NoPlan(proved=True, stuck=proof, partial=_part(problem, ends.hosts, seed))
-    return _no_plan(problem, ends, seed, proved=exact.complete)
+    found_none = _no_plan(problem, ends, seed, proved=none or exact.complete)
+    if not proof:
+        return found_none
+    known = {stuck.unit for stuck in proof}
+    others = [stuck for stuck in found_none.stuck if stuck.unit not in known]
+    return replace(found_none, stuck=(*proof, *others))
 
 
 def _search(problem: MoveProblem, bound: int, seed: int) -> tuple[MovePlan | None, Ends]:
@@ -131,10 +135,12 @@ def _no_plan(problem: MoveProblem, ends: Ends, seed: int, *, proved: bool) -> No
             if unit in state.hosts:
                 state.remove(unit)
             state.put(unit, ends.hosts[unit])
+    reasons = Reasons(state)
+    unplaced = set(ends.unplaced)
     stuck = [
-        reason(state, unit, placed=unit not in ends.unplaced)
+        reasons.of(unit, placed=unit not in unplaced)
         for unit in concerned
-        if unit not in moved and (unit in ends.unplaced or problem.start[unit] >= 0)
+        if unit not in moved and (unit in unplaced or problem.start[unit] >= 0)
     ]
     return NoPlan(proved, tuple(stuck or _rule_units(problem, ends.hosts)), partial)
 

@@ -37,6 +37,8 @@ class State:
             self.there.setdefault(host, set()).add(unit)
         self.touched: list[int] = []
         """Host rows whose room changed, in order."""
+        self.versions: dict[int, int] = {}
+        """Host row -> how often something changed there."""
         self._journal: list[tuple[int, int]] = []
         """Each unit that was put somewhere or removed, and where it stood before."""
 
@@ -46,7 +48,7 @@ class State:
         self.at[unit] = NOWHERE
         self.there[host].discard(unit)
         self.room[host] += self.problem.amounts[unit]
-        self.touched.append(host)
+        self._touch(host)
         self._journal.append((unit, host))
         return host
 
@@ -56,8 +58,12 @@ class State:
         self.at[unit] = host
         self.there.setdefault(host, set()).add(unit)
         self.room[host] -= self.problem.amounts[unit]
-        self.touched.append(host)
+        self._touch(host)
         self._journal.append((unit, NOWHERE))
+
+    def _touch(self, host: int) -> None:
+        self.touched.append(host)
+        self.versions[host] = self.versions.get(host, 0) + 1
 
     def move(self, unit: int, host: int) -> int:
         """Let a unit stand on another host; returns the one where it stood."""
