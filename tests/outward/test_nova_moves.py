@@ -151,8 +151,28 @@ def test_a_cold_migration_is_confirmed() -> None:
     cloud = Compute(set(), action=Answer(204))
     assert cloud.server is not None
     cloud.server["status"] = "VERIFY_RESIZE"
-    assert report(cloud)[0] is MoveProgress.RUNNING
+    cloud.migration("finished", migration_type="migration")
+    assert report(cloud, replace(MOVE, kind=MoveKind.COLD))[0] is MoveProgress.RUNNING
     assert json.loads(cloud.made[-1].body) == {"confirmResize": None}
+
+
+def test_a_resize_by_its_owner_is_not_confirmed() -> None:
+    cloud = Compute(set(), action=Answer(204))
+    assert cloud.server is not None
+    cloud.server["status"] = "VERIFY_RESIZE"
+    cloud.migration("finished", migration_type="resize")
+    for kind in MoveKind:
+        assert report(cloud, replace(MOVE, kind=kind))[0] is MoveProgress.FAILED
+    assert not [one for one in cloud.made if one.method == "POST" and "servers" in one.path]
+
+
+def test_a_stopped_server_is_moved_cold() -> None:
+    cloud = Compute(set())
+    assert cloud.server is not None
+    cloud.server["status"] = "SHUTOFF"
+    with running(cloud):
+        NovaMover(section(cloud), 10).begin(MOVE)
+    assert json.loads(cloud.made[-1].body) == {"migrate": {"host": "c2"}}
 
 
 def test_what_happens_to_the_server_itself_is_reported() -> None:

@@ -11,7 +11,7 @@ from moorage.domain.errors import StaleGeneration, WrongState
 from moorage.domain.host_states import OperatorClosing
 from moorage.domain.period import Instant
 from moorage.domain.plan_progress import MoveProgress, MoveReport, accepted, begun
-from moorage.domain.plans import Move, MoveKind, Plan, PlanLimits, PlanState
+from moorage.domain.plans import Move, MoveKind, MoveState, Plan, PlanLimits, PlanState
 from moorage.testing.service import OPERATOR
 from moorage.usecases.ledger.allocations import release
 from moorage.usecases.plan_ports import MoveRefused, MoverUnreachable
@@ -23,12 +23,20 @@ def states(plan: Plan) -> list[str]:
     return [one.state.value for one in plan.moves]
 
 
+def report(fleet: Fleet, host: str, state: str) -> None:
+    body = {"service": {"status": "enabled", "state": state}}
+    answer = fleet.service.call("PUT", f"/hosts/{host}/service", body, caller=OPERATOR)
+    assert answer.status_code == 200, answer.text
+
+
 @pytest.mark.parametrize("kind", list(MoveKind))
 def test_servers_go_where_the_plan_says_and_nothing_stays_held(
     fleet: Fleet, kind: MoveKind
 ) -> None:
     for number in (1, 2):
         fleet.server(number, "h1")
+    if kind is MoveKind.EVACUATE:
+        report(fleet, "h1", "down")
     plan = fleet.plan(fleet.move(1, "h1", "h2", kind=kind), fleet.move(2, "h1", "h3", kind=kind))
     assert fleet.advance(plan) == plan, "nothing happens before it is applied"
     fleet.apply(plan)
@@ -363,3 +371,78 @@ def test_a_refused_simulated_move_leaves_everything_as_it_was(fleet: Fleet) -> N
     assert dict(found[1][0].amounts) == SIZE
     assert fleet.mover.report(move).progress is MoveProgress.IDLE
     assert fleet.env.store.idle_consumers() == []
+
+
+def test_servers_of_a_host_that_runs_again_are_not_evacuated(fleet: Fleet) -> None:
+    for number in (1, 2):
+        fleet.server(number, "h1")
+    report(fleet, "h1", "down")
+    moves = [fleet.move(n, "h1", f"h{n + 1}", kind=MoveKind.EVACUATE) for n in (1, 2)]
+    plan = fleet.plan(*moves, limits=PlanLimits(parallel=1))
+    fleet.apply(plan)
+    assert states(fleet.advance(plan)) == ["moving", "waiting"]
+    report(fleet, "h1", "up")
+    fleet.service.clock.pass_by(60_000_000)
+    done = fleet.finish(plan)
+    assert (done.state, states(done)) == (PlanState.DONE, ["done", "skipped"])
+    assert "runs again" in done.moves[1].error
+    assert fleet.where(2) == "h1"
+    assert fleet.held() == {}
+
+
+def test_a_server_that_was_resized_is_not_moved_as_it_was_planned(fleet: Fleet) -> None:
+    fleet.server(1, "h1")
+    plan = fleet.plan(fleet.move(1, "h1", "h2"))
+    fleet.server(1, "h1", {"VCPU": 4, "MEMORY_MB": 4096})
+    fleet.apply(plan)
+    after = fleet.advance(plan)
+    assert (after.state, states(after)) == (PlanState.PAUSED, ["waiting"])
+    assert "other resources" in after.note
+    assert fleet.where(1) == "h1"
+
+
+def test_the_place_of_a_move_under_way_is_kept_when_its_plan_is_canceled(fleet: Fleet) -> None:
+    for number in (1, 2):
+        fleet.server(number, "h1")
+    plan = fleet.plan(fleet.move(1, "h1", "h2"), fleet.move(2, "h1", "h3"))
+    fleet.apply(plan)
+    under_way = replace(
+        fleet.env.store.plans.plan(plan.id),
+        moves=tuple(
+            replace(begun(fleet.env.store.plans.plan(plan.id), 0, 0).moves[0])
+            if number == 0
+            else move
+            for number, move in enumerate(fleet.env.store.plans.plan(plan.id).moves)
+        ),
+    )
+    fleet.env.store.commit(Changeset((PutPlan(under_way, under_way.generation),)))
+    canceled = cancel_plan(fleet.env, OPERATOR, plan.id)
+    assert canceled.under_way
+    assert fleet.held() == {MOVES[1]: {"h2"}}
+    targets = fleet.env.store.exclusive_ensembles(fleet.env.store.snapshot()).targets
+    assert set(targets) == {SERVERS[1]}
+    release(fleet.env.store, SERVERS[1])
+    after = fleet.advance(canceled)
+    assert states(after) == ["skipped", "waiting"]
+    assert fleet.held() == {}, "nothing stays held for a server that is deleted"
+    delete_plan(fleet.env, OPERATOR, plan.id)
+
+
+def test_a_failed_move_that_is_tried_again_has_its_place_again(fleet: Fleet) -> None:
+    fleet.server(1, "h1")
+    plan = fleet.plan(fleet.move(1, "h1", "h2"), limits=PlanLimits(failures=1))
+    fleet.apply(plan)
+    running = fleet.env.store.plans.plan(plan.id)
+    failed = replace(
+        running,
+        state=PlanState.PAUSED,
+        moves=(replace(running.moves[0], state=MoveState.FAILED, error="no"),),
+    )
+    fleet.env.store.commit(Changeset((PutPlan(failed, running.generation),)))
+    store = fleet.env.store
+    assert store.exclusive_ensembles(store.snapshot()).targets.keys() <= {SERVERS[1]}
+    fleet.apply(plan)
+    targets = store.exclusive_ensembles(store.snapshot()).targets
+    assert [one.id for one in targets[SERVERS[1]]] == [MOVES[1]]
+    done = fleet.finish(plan)
+    assert (done.state, fleet.where(1)) == (PlanState.DONE, "h2")

@@ -88,7 +88,7 @@ class PlanWorker:
                 after = advance_plan(self.env, self.mover, plan.id, self.replan)
             except (ConcurrentUpdate, NotFound):
                 continue  # somebody else was quicker
-            except Exception:  # one plan's fault keeps no other plan waiting
+            except Exception:  # noqa: BLE001 - one plan's fault keeps no other plan waiting
                 _log.exception("plan %s cannot go on", plan.id)
                 continue
             done |= after.generation != plan.generation
