@@ -98,11 +98,7 @@ def test_short_forms_and_wrong_usage(sim: Any) -> None:
 
 def test_a_plan_goes_on_after_the_service_was_killed(state: Path) -> None:
     sim = started(state, "killed-plan")
-    found = next(
-        one
-        for one in registry.running(registry.state_directory(sim.environment))
-        if one.name == "killed-plan"
-    )
+    (found,) = running(sim)
     made = sim.body("plan", "create", "--drain", WHOLE_RACK, "--max-parallel", "2")["plan"]
     assert sim("plan", "apply", made["id"]).status == 0
     for _ in range(100):
@@ -110,6 +106,10 @@ def test_a_plan_goes_on_after_the_service_was_killed(state: Path) -> None:
             break
         time.sleep(0.1)
     os.killpg(found.pid, signal.SIGKILL)
+    for _ in range(200):  # until nobody takes it for running any more
+        if not running(sim):
+            break
+        time.sleep(0.1)
     resumed = sim("sim", "resume", "killed-plan")
     assert resumed.status == 0, resumed
     assert plan_of(sim, made["id"])["state"] == "running"
@@ -124,6 +124,12 @@ def test_a_plan_goes_on_after_the_service_was_killed(state: Path) -> None:
         there = sim.body("host", "show", host)["host"]["bookings"]
         assert [one["state"] for one in there if one["consumer"] == server] == ["allocated"]
         assert all(one["state"] == "allocated" for one in there), "nothing stays held"
+
+
+def running(sim: Any) -> list[Any]:
+    """The simulation, if it runs."""
+    every = registry.running(registry.state_directory(sim.environment))
+    return [one for one in every if one.name == "killed-plan"]
 
 
 def plan_of(sim: Any, id_: str) -> Any:

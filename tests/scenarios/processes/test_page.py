@@ -85,7 +85,7 @@ def test_requests_that_search_pass_a_planner_without_the_cookie(start: Start) ->
 def test_modules_come_whole_over_http(start: Start) -> None:
     served = start()
     page = ask(served, "GET", "/ui/fleet?class=VCPU").text.decode()
-    base = page.partition('src="')[2].partition("/main.js")[0]
+    base = page.partition("/main.js")[0].rpartition('"')[2]
     for name in ("main.js", "style.css", "lib/page.js", "vendor/preact.js"):
         whole = ask(served, "GET", f"{base}/{name}")
         packed = ask(served, "GET", f"{base}/{name}", accept_encoding="gzip")
