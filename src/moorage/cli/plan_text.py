@@ -25,8 +25,7 @@ def summary(plan: Plan) -> str:
     """A plan in one line: `drain h1: 3 moves, 6 GiB, the fewest possible`."""
     said = [f"{plan.kind} {plan.subject}: {counted(plan.move_count, 'move')}"]
     if plan.moves:
-        said.append(memory(plan.memory_mb))
-        said.append(_quality(plan))
+        said += [memory(plan.memory_mb), *_quality(plan)]
     if plan.unmoved:
         said.append(f"{counted(plan.unmoved_count, 'server')} cannot be moved")
     return ", ".join(said)
@@ -37,10 +36,12 @@ def memory(mib: int) -> str:
     return f"{mib / _GIB:.3g} GiB" if mib >= _GIB else f"{mib} MiB"
 
 
-def _quality(plan: Plan) -> str:
+def _quality(plan: Plan) -> Iterator[str]:
+    """How good it is, as far as that is known."""
     if plan.optimal:
-        return "none costs less"
-    return f"at least {plan.lower_bound} are needed"
+        yield "none costs less"
+    elif plan.lower_bound:
+        yield f"at least {plan.lower_bound} are needed"
 
 
 def state_of(plan: PlanSummary) -> str:
@@ -93,7 +94,7 @@ def _limits(plan: Plan) -> str:
 
 
 def _moves(plan: Plan) -> str:
-    return f"{plan.move_count} ({_quality(plan)})" if plan.moves else "none"
+    return " ".join([str(plan.move_count), *(f"({one})" for one in _quality(plan))])
 
 
 def _numbered(plan: Plan) -> Iterator[tuple[int, Move]]:

@@ -177,9 +177,7 @@ class _Planner:
         found, gained = MoveSearch(self.env, self.snapshot).rebalanced(least)
         plan = self._plan(found, "the fleet")
         figures = {"gain": f"{gained:.2f}", "least_gain": f"{least:.2f}"}
-        return replace(
-            plan, lower_bound=len(plan.moves), optimal=False, attributes=MappingProxyType(figures)
-        )
+        return replace(plan, lower_bound=0, optimal=False, attributes=MappingProxyType(figures))
 
     def _newcomers(self) -> tuple[Ensemble, frozenset[MemberName]]:
         """The ensemble as it is to be, and its members without a place."""

@@ -54,7 +54,7 @@ function Screen({route}) {
 function Head({plan}) {
   const over = (state) => plan.moves.filter((one) => one.state === state).length;
   const parts = Object.keys(MOVES).filter((one) => one !== "waiting").map((state) => ({share: plan.moves.length ? over(state) / plan.moves.length : 0, kind: {done: "allocated", moving: "held", failed: "down", skipped: "reserved"}[state], label: `${over(state)} ${state}`}));
-  return html`<p role="status"><${Badge} kind=${STATES[plan.state] ?? "idle"}>${plan.state}<//> ${plan.kind} ${plan.subject}: ${count(plan.moves.length, "move")}${plan.optimal ? " (no plan has fewer)" : ` (no plan has fewer than ${plan.lower_bound})`}, ${(plan.memory_mb / 1024).toFixed(1)} GiB of memory${plan.by ? html`, by <${When} at=${plan.by} />` : ""}. ${plan.note}</p>
+  return html`<p role="status"><${Badge} kind=${STATES[plan.state] ?? "idle"}>${plan.state}<//> ${plan.kind} ${plan.subject}: ${count(plan.moves.length, "move")}${plan.optimal ? " (no plan has fewer)" : plan.lower_bound ? ` (no plan has fewer than ${plan.lower_bound})` : ""}, ${(plan.memory_mb / 1024).toFixed(1)} GiB of memory${plan.by ? html`, by <${When} at=${plan.by} />` : ""}. ${plan.note}</p>
     ${plan.moves.length ? html`<p><${Bar} parts=${parts} label=${parts.map((one) => one.label).join(", ")} /></p>` : null}`;
 }
 
