@@ -122,18 +122,25 @@ def applied(plan: Plan, at: Instant) -> Plan:
 
 
 def replanned(plan: Plan, fresh: Plan, at: Instant, why: str) -> Plan:
-    """The plan with the moves of a new one for the same instead of those that have not begun."""
-    kept = tuple(one for one in plan.moves if one.state is not MoveState.WAITING)
+    """The plan with the moves of a new one for the same instead of those that have not begun.
+
+    A move that failed is no failure any more where the new plan moves its server again.
+    """
+    again = {one.server for one in fresh.moves}
+    stay = [
+        number
+        for number, one in enumerate(plan.moves)
+        if one.state is not MoveState.WAITING
+        and not (one.state is MoveState.FAILED and one.server in again)
+    ]
     # What is kept is over, or waits for nothing of the new plan.
-    places = {
-        number: place
-        for place, number in enumerate(
-            number for number, one in enumerate(plan.moves) if one.state is not MoveState.WAITING
-        )
-    }
+    places = {number: place for place, number in enumerate(stay)}
     kept = tuple(
-        replace(one, after=tuple(places[each] for each in one.after if each in places))
-        for one in kept
+        replace(
+            plan.moves[number],
+            after=tuple(places[each] for each in plan.moves[number].after if each in places),
+        )
+        for number in stay
     )
     added = tuple(
         replace(one, after=tuple(each + len(kept) for each in one.after)) for one in fresh.moves

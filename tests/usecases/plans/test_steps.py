@@ -10,7 +10,7 @@ from moorage.domain.changes import Changeset, CloseHost, PutPlan
 from moorage.domain.errors import StaleGeneration, WrongState
 from moorage.domain.host_states import OperatorClosing
 from moorage.domain.period import Instant
-from moorage.domain.plan_progress import MoveProgress, MoveReport, accepted, begun
+from moorage.domain.plan_progress import MoveProgress, MoveReport, accepted, begun, replanned
 from moorage.domain.plans import Move, MoveKind, MoveState, Plan, PlanLimits, PlanState
 from moorage.testing.service import OPERATOR
 from moorage.usecases.ledger.allocations import release
@@ -446,3 +446,14 @@ def test_a_failed_move_that_is_tried_again_has_its_place_again(fleet: Fleet) -> 
     assert [one.id for one in targets[SERVERS[1]]] == [MOVES[1]]
     done = fleet.finish(plan)
     assert (done.state, fleet.where(1)) == (PlanState.DONE, "h2")
+
+
+def test_a_failed_move_is_none_any_more_where_its_server_is_moved_otherwise(fleet: Fleet) -> None:
+    for number in (1, 2):
+        fleet.server(number, "h1")
+    plan = fleet.plan(fleet.move(1, "h1", "h2"), fleet.move(2, "h1", "h3", after=(0,)))
+    failed = replace(plan, moves=(replace(plan.moves[0], state=MoveState.FAILED), plan.moves[1]))
+    fresh = replace(plan, moves=(fleet.move(1, "h1", "h4"), fleet.move(2, "h1", "h3", after=(0,))))
+    after = replanned(failed, fresh, 5, "h2 is full")
+    assert states(after) == ["waiting", "waiting"]
+    assert [one.after for one in after.moves] == [(), (0,)]

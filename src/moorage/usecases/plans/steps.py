@@ -92,9 +92,10 @@ class PlanWorker:
                 _log.exception("plan %s cannot go on", plan.id)
                 continue
             done |= after.generation != plan.generation
-            for before, now in zip(plan.moves, after.moves, strict=False):
-                if now.state.over and not before.state.over:
-                    self.counted(now)
+            over = {one.id for one in plan.moves if one.state.over}
+            for move in after.moves:
+                if move.state.over and move.id not in over:
+                    self.counted(move)
         return done
 
     def ends(self) -> list[Instant]:
