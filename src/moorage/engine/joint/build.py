@@ -248,7 +248,7 @@ def _problem(
         roles=tuple(position),
         role_of=np.array([position[m.role] for m in members], dtype=np.int64),
         demand=np.array(
-            [[_demand(role, name) for name in terrain.classes] for role in roles],
+            [[demand_of(role, name) for name in terrain.classes] for role in roles],
             dtype=np.int64,
         ).reshape(len(roles), len(terrain.classes)),
         allowed=np.array(allowed, dtype=np.bool_).reshape(shape),
@@ -275,7 +275,7 @@ def _problem(
     )
 
 
-def _demand(role: Role, name: str) -> int:
+def demand_of(role: Role, name: str) -> int:
     """What one member takes of a class, its groups included."""
     groups = sum(group.resources.get(name, 0) for group in role.groups)
     return role.resources.get(name, 0) + groups

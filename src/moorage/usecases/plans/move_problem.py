@@ -13,6 +13,7 @@ import numpy as np
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.resources import amounts
+from moorage.engine.joint.build import demand_of
 from moorage.engine.joint.device_constraints import device_constraints
 from moorage.engine.joint.host_filters import eligible_rows
 from moorage.engine.joint.terrain import cut_terrain
@@ -143,7 +144,7 @@ def state_moves(
     problem = MoveProblem(
         free=terrain.free,
         amounts=np.array(
-            [[_demand(role, name) for name in terrain.classes] for role in roles], dtype=np.int64
+            [[demand_of(role, name) for name in terrain.classes] for role in roles], dtype=np.int64
         ).reshape(len(roles), len(terrain.classes))[role_of],
         start=np.array(start, dtype=np.int32),
         cost=np.array([_cost(one) for one in units], dtype=np.int64),
@@ -178,11 +179,6 @@ def _cost(unit: Unit) -> int:
 
 MOVE_COST: Final = 1_000_000_000
 """The cost of a move beside its memory: one move less outweighs all memory."""
-
-
-def _demand(role: Role, name: str) -> int:
-    groups = sum(group.resources.get(name, 0) for group in role.groups)
-    return role.resources.get(name, 0) + groups
 
 
 def _distinct_roles(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moorage.domain.placement import Occupant
+from moorage.engine.state.change_overlay import with_moved
 from moorage.engine.state.overlay import worsens_overage
 from moorage.usecases.compliance.impact import newly_broken
 from moorage.usecases.plans.move_units import PlacedServer
@@ -75,35 +75,12 @@ def booked(bookings: Bookings, taken: Mapping[str, Amounts]) -> Bookings:
 
 def after_moves(stated: StatedMoves, plan: MovePlan) -> Snapshot:
     """The snapshot with all servers where the plan takes them."""
-    fresh: dict[str, tuple[Bookings, Occupant]] = {}
+    fresh: dict[str, Bookings] = {}
     for step, taken in zip(plan.steps, stated.allocations_of(plan), strict=True):
         server = stated.units[step.unit]
         assert isinstance(server, PlacedServer)
-        owner = Occupant(server.consumer, server.project_id)
-        fresh[server.consumer] = booked(server.bookings, taken or {}), owner
-    return _with_places(stated.snapshot, fresh)
-
-
-def _with_places(snapshot: Snapshot, fresh: Mapping[str, tuple[Bookings, Occupant]]) -> Snapshot:
-    rows = {row for one in fresh for row in snapshot.rows_of_consumer(one)}
-    new: dict[int, list[tuple[Booking, Occupant]]] = {row: [] for row in rows}
-    for bookings, owner in fresh.values():
-        for one in bookings:
-            new.setdefault(snapshot.row_of[one.provider], []).append((one, owner))
-    states = []
-    for row, some in new.items():
-        state = snapshot.state(row)
-        stay = [one for one in state.bookings if one.consumer not in fresh]
-        owners = {one.consumer: one for one in state.occupants if one.consumer not in fresh}
-        owners |= {owner.consumer: owner for _, owner in some}
-        states.append(
-            replace(
-                state,
-                bookings=(*stay, *(one for one, _ in some)),
-                occupants=tuple(owners.values()),
-            )
-        )
-    return snapshot.with_states(states)
+        fresh[server.consumer] = booked(server.bookings, taken or {})
+    return with_moved(stated.snapshot, fresh)
 
 
 def _breaking(

@@ -26,8 +26,7 @@ from moorage.usecases.plans.move_units import Newcomer, PlacedServer
 from moorage.usecases.plans.plan_search import MoveSearch
 from moorage.usecases.plans.room_moves import LEAST_GAIN
 from moorage.usecases.plans.unit_hosts import ZONE
-from moorage.usecases.ports import Caller
-from moorage.usecases.shared.access import own_ensemble, require_operator
+from moorage.usecases.shared.access import ITSELF, own_ensemble, require_operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.plans.move_problem import StatedMoves
     from moorage.usecases.plans.plan_search import FoundMoves
+    from moorage.usecases.ports import Caller
 
 _CODES: Final = MappingProxyType(
     {
@@ -54,8 +54,6 @@ _CODES: Final = MappingProxyType(
 _ROLE: Final = "role"
 _COUNT: Final = "count"
 """Attributes of a plan that makes room for more members of a role."""
-ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
-"""Who makes plans that nobody requests."""
 
 
 def make_plan(

@@ -23,7 +23,8 @@ from moorage.usecases.compliance_ports import ViolationFilter
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.paging import Page
 from moorage.usecases.plans.lifecycle import apply_plan
-from moorage.usecases.plans.plan_maker import ITSELF, make_plan
+from moorage.usecases.plans.plan_maker import make_plan
+from moorage.usecases.shared.access import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -33,7 +33,7 @@ from moorage.usecases.ledger.member_moves import refused_move
 from moorage.usecases.ledger.plan_targets import freed, held, host_of, is_held
 from moorage.usecases.plan_ports import MoveRefused, MoverUnreachable
 from moorage.usecases.plans.lifecycle import committed, refuse_moved_elsewhere
-from moorage.usecases.ports import Caller
+from moorage.usecases.shared.access import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from moorage.usecases.plan_ports import ServerMover
 
 _log = logging.getLogger(__name__)
-ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
-"""The caller of what the service does by itself."""
 _AT_ONCE: Final = 5
 """Moves that are written together, before they are asked for and after: so few that all of them are
 asked for within the patience of whoever moves servers."""

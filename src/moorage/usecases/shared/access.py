@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from moorage.domain.errors import DuplicateName, Forbidden, NotFound, StaleGeneration
 from moorage.usecases.paging import Page
+from moorage.usecases.ports import Caller
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
@@ -26,8 +27,12 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.series import Series
-    from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
+
+
+ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
+"""The caller of what the service does by itself."""
 
 
 def list_ensembles(
